@@ -1,1 +1,4 @@
-//! passlens
+//! passlens opens neural-network models as hierarchical graphs, applies optimization passes one rewrite at a time,
+//! and shows what each one did.
+
+pub mod ir;
