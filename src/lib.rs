@@ -1,4 +1,8 @@
 //! passlens opens neural-network models as hierarchical graphs, applies optimization passes one rewrite at a time,
 //! and shows what each one did.
 
+pub mod blocks;
+pub mod facts;
 pub mod ir;
+pub mod passes;
+pub mod scene;
