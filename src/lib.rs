@@ -3,6 +3,8 @@
 
 pub mod blocks;
 pub mod facts;
+#[cfg(feature = "gui")]
+pub mod gui;
 pub mod ir;
 pub mod passes;
 pub mod scene;

@@ -1,0 +1,9 @@
+//! The window (feature `gui`): draws the session and sends it commands. Holds no truth of its own.
+
+pub mod canvas;
+pub mod display;
+pub mod files;
+pub mod headless;
+pub mod panels;
+pub mod raster;
+pub mod theme;

@@ -1,0 +1,562 @@
+//! The look of the window in one place: colours (light and dark), spacing, text sizes, fonts. No panel and no
+//! part of the canvas chooses a colour itself.
+
+use egui::{Color32, CornerRadius, Margin, Shadow, Stroke, Theme, Visuals, vec2};
+
+/// Radius of panels' cards and popups, in points.
+pub const RADIUS: u8 = 6;
+/// Height of one row of a list, in points.
+pub const ROW_HEIGHT: f32 = 24.0;
+/// Gap between unrelated things in a panel, in points.
+pub const GAP: f32 = 8.0;
+
+/// Text sizes in points.
+pub mod size {
+    pub const SMALL: f32 = 11.5;
+    pub const BODY: f32 = 13.5;
+    pub const HEADING: f32 = 17.0;
+    pub const TITLE: f32 = 30.0;
+    pub const MONO: f32 = 12.5;
+}
+
+/// What kind of operator a node is, as far as its colour goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    Convolution,
+    Product,
+    Normalization,
+    Activation,
+    Pooling,
+    Shape,
+    Elementwise,
+    Reduction,
+    Gather,
+    Control,
+    Quantization,
+    Recurrent,
+    Constant,
+    Other,
+}
+
+impl Family {
+    /// All families in the order of the legend.
+    pub const ALL: [Family; 14] = [
+        Family::Convolution,
+        Family::Product,
+        Family::Normalization,
+        Family::Activation,
+        Family::Pooling,
+        Family::Reduction,
+        Family::Elementwise,
+        Family::Shape,
+        Family::Gather,
+        Family::Recurrent,
+        Family::Quantization,
+        Family::Control,
+        Family::Constant,
+        Family::Other,
+    ];
+
+    /// The name in the legend.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Convolution => "convolution",
+            Family::Product => "matrix product",
+            Family::Normalization => "normalization",
+            Family::Activation => "activation",
+            Family::Pooling => "pooling, resize",
+            Family::Shape => "shape, layout",
+            Family::Elementwise => "element by element",
+            Family::Reduction => "reduction",
+            Family::Gather => "gather, split, concat",
+            Family::Control => "control flow",
+            Family::Quantization => "quantization",
+            Family::Recurrent => "recurrent",
+            Family::Constant => "constant",
+            Family::Other => "other",
+        }
+    }
+}
+
+/// How a thing differs between two graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    Added,
+    Removed,
+    Changed,
+    /// Moved, renamed or reading something else.
+    Rewired,
+}
+
+impl Mark {
+    /// The four kinds in the order of the legend.
+    pub const ALL: [Mark; 4] = [Mark::Added, Mark::Removed, Mark::Changed, Mark::Rewired];
+
+    /// The sign that carries the meaning without colour.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Mark::Added => "+",
+            Mark::Removed => "–",
+            Mark::Changed => "~",
+            Mark::Rewired => "↷",
+        }
+    }
+
+    /// The word in legend and lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mark::Added => "added",
+            Mark::Removed => "removed",
+            Mark::Changed => "changed",
+            Mark::Rewired => "rewired",
+        }
+    }
+
+    /// Lengths of dash and gap in points; `None` is a solid outline.
+    pub fn dashes(self) -> Option<(f32, f32)> {
+        match self {
+            Mark::Added | Mark::Changed => None,
+            Mark::Removed => Some((7.0, 4.0)),
+            Mark::Rewired => Some((2.0, 3.0)),
+        }
+    }
+}
+
+/// Every colour of one theme.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Palette {
+    /// True for the dark theme.
+    pub dark: bool,
+    /// Behind the graph.
+    pub canvas: Color32,
+    /// The dots on the canvas that show that it moves.
+    pub canvas_dots: Color32,
+    /// Side panels and bars.
+    pub panel: Color32,
+    /// Cards, text fields, popups.
+    pub surface: Color32,
+    /// Every second row, code, quiet buttons.
+    pub sunken: Color32,
+    /// Buttons under the pointer.
+    pub hover: Color32,
+    /// Lines between panels and around cards.
+    pub border: Color32,
+    /// Outlines that must be seen: buttons, fields, closed blocks.
+    pub outline: Color32,
+    /// Main text.
+    pub text: Color32,
+    /// Secondary text.
+    pub weak: Color32,
+    /// Links, the chosen tab, focus.
+    pub accent: Color32,
+    /// Text on `accent`.
+    pub on_accent: Color32,
+    /// Behind a chosen row.
+    pub selection: Color32,
+    /// Good news.
+    pub good: Color32,
+    /// Needs attention.
+    pub warning: Color32,
+    /// Failed.
+    pub error: Color32,
+    /// Lines of values.
+    pub edge: Color32,
+    /// Lines into the chosen node.
+    pub edge_in: Color32,
+    /// Lines out of the chosen node.
+    pub edge_out: Color32,
+    /// Open blocks, by depth modulo 2.
+    pub container: [Color32; 2],
+    /// Title bar of an open block.
+    pub container_title: Color32,
+    /// Outline of blocks.
+    pub container_outline: Color32,
+    /// Tags of values read from far away.
+    pub tag: Color32,
+    /// Badge that tells which pass made a node.
+    pub badge: Color32,
+    /// Found by search.
+    pub found: Color32,
+    families: [Color32; Family::ALL.len()],
+    marks: [Color32; Mark::ALL.len()],
+}
+
+const fn rgb(hex: u32) -> Color32 {
+    Color32::from_rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
+}
+
+impl Palette {
+    /// Dark text on light ground.
+    pub const LIGHT: Palette = Palette {
+        dark: false,
+        canvas: rgb(0xF6F7F9),
+        canvas_dots: rgb(0xDDE1E7),
+        panel: rgb(0xFCFCFD),
+        surface: rgb(0xFFFFFF),
+        sunken: rgb(0xF1F3F6),
+        hover: rgb(0xE6EAF0),
+        border: rgb(0xE1E5EA),
+        outline: rgb(0x7C8694),
+        text: rgb(0x1C2430),
+        weak: rgb(0x5B6675),
+        accent: rgb(0x2F62D9),
+        on_accent: rgb(0xFFFFFF),
+        selection: rgb(0xDCE6FC),
+        good: rgb(0x1B7A47),
+        warning: rgb(0x8F5A00),
+        error: rgb(0xB3261E),
+        edge: rgb(0x7E8897),
+        edge_in: rgb(0x1F6FB2),
+        edge_out: rgb(0xB4560B),
+        container: [rgb(0xEDF0F5), rgb(0xE5E9F0)],
+        container_title: rgb(0xDDE3EC),
+        container_outline: rgb(0x7C8797),
+        tag: rgb(0xE9E4F5),
+        badge: rgb(0x6A4FB3),
+        found: rgb(0xA86A00),
+        families: [
+            rgb(0x2F62D9),
+            rgb(0x5B4BC4),
+            rgb(0x0E7C86),
+            rgb(0xA86A00),
+            rgb(0x1C7FA8),
+            rgb(0x6B7480),
+            rgb(0x4F7A3A),
+            rgb(0x8C5A3C),
+            rgb(0x7A5C99),
+            rgb(0xAD3F7C),
+            rgb(0x2E7D5B),
+            rgb(0xB0453A),
+            rgb(0x808894),
+            rgb(0x5F6B7A),
+        ],
+        marks: [rgb(0x0072B2), rgb(0xA04000), rgb(0x8F3F6E), rgb(0x6A727D)],
+    };
+
+    /// Light text on dark ground.
+    pub const DARK: Palette = Palette {
+        dark: true,
+        canvas: rgb(0x14171C),
+        canvas_dots: rgb(0x262B33),
+        panel: rgb(0x1A1E24),
+        surface: rgb(0x21262E),
+        sunken: rgb(0x16191F),
+        hover: rgb(0x2C333D),
+        border: rgb(0x2B313A),
+        outline: rgb(0x6F7B8B),
+        text: rgb(0xE4E8EE),
+        weak: rgb(0x9DA8B6),
+        accent: rgb(0x7BA4FF),
+        on_accent: rgb(0x0E1726),
+        selection: rgb(0x263A63),
+        good: rgb(0x63C58E),
+        warning: rgb(0xE2B253),
+        error: rgb(0xFF8A80),
+        edge: rgb(0x75808F),
+        edge_in: rgb(0x62B4F0),
+        edge_out: rgb(0xF0A35E),
+        container: [rgb(0x1B2027), rgb(0x222831)],
+        container_title: rgb(0x2A313C),
+        container_outline: rgb(0x6C7888),
+        tag: rgb(0x332E45),
+        badge: rgb(0xA990F0),
+        found: rgb(0xF2C14E),
+        families: [
+            rgb(0x6C9BFF),
+            rgb(0x9A8CFF),
+            rgb(0x4CC2C9),
+            rgb(0xE0AC4A),
+            rgb(0x5CB8DE),
+            rgb(0x97A1AE),
+            rgb(0x8EBF74),
+            rgb(0xCF9A78),
+            rgb(0xB897D8),
+            rgb(0xE582B6),
+            rgb(0x67C79B),
+            rgb(0xEE857A),
+            rgb(0x8A94A1),
+            rgb(0x9AA6B5),
+        ],
+        marks: [rgb(0x56B4E9), rgb(0xE8752A), rgb(0xCC79A7), rgb(0x98A1AD)],
+    };
+
+    /// The palette that fits the theme in force.
+    pub fn of(ui: &egui::Ui) -> &'static Palette {
+        if ui.visuals().dark_mode { &Palette::DARK } else { &Palette::LIGHT }
+    }
+
+    /// The strong colour of an operator family.
+    pub fn family(&self, family: Family) -> Color32 {
+        self.families[family as usize]
+    }
+
+    /// The fill of a node's box: the surface with a breath of the family's colour.
+    pub fn node_fill(&self, family: Family) -> Color32 {
+        mix(self.surface, self.family(family), if self.dark { 0.14 } else { 0.09 })
+    }
+
+    /// The thin outline of a node's box.
+    pub fn node_outline(&self, family: Family) -> Color32 {
+        mix(self.border, self.family(family), 0.55)
+    }
+
+    /// The colour of a difference.
+    pub fn mark(&self, mark: Mark) -> Color32 {
+        self.marks[mark as usize]
+    }
+
+    /// The fill behind something that differs.
+    pub fn mark_fill(&self, mark: Mark) -> Color32 {
+        mix(self.surface, self.mark(mark), if self.dark { 0.20 } else { 0.13 })
+    }
+}
+
+/// `a` with the share `t` (0 to 1) of `b`, opaque.
+pub fn mix(a: Color32, b: Color32, t: f32) -> Color32 {
+    let one = |p: u8, q: u8| (f32::from(p) + (f32::from(q) - f32::from(p)) * t).round() as u8;
+    Color32::from_rgb(one(a.r(), b.r()), one(a.g(), b.g()), one(a.b(), b.b()))
+}
+
+/// Gives both of egui's themes this look.
+pub fn install(ctx: &egui::Context) {
+    for (theme, palette) in [(Theme::Light, &Palette::LIGHT), (Theme::Dark, &Palette::DARK)] {
+        ctx.style_mut_of(theme, |style| {
+            style.visuals = visuals(palette);
+            let text = [
+                (egui::TextStyle::Small, egui::FontId::proportional(size::SMALL)),
+                (egui::TextStyle::Body, egui::FontId::proportional(size::BODY)),
+                (egui::TextStyle::Button, egui::FontId::proportional(size::BODY)),
+                (egui::TextStyle::Heading, egui::FontId::proportional(size::HEADING)),
+                (egui::TextStyle::Monospace, egui::FontId::monospace(size::MONO)),
+            ];
+            style.text_styles = text.into();
+            style.spacing.item_spacing = vec2(8.0, 5.0);
+            style.spacing.button_padding = vec2(9.0, 4.0);
+            style.spacing.interact_size.y = ROW_HEIGHT;
+            style.spacing.indent = 16.0;
+            style.spacing.menu_margin = Margin::same(6);
+            style.spacing.window_margin = Margin::same(12);
+            style.spacing.scroll = egui::style::ScrollStyle::thin();
+            style.interaction.selectable_labels = false;
+            style.interaction.tooltip_delay = 0.35;
+        });
+    }
+}
+
+fn visuals(p: &Palette) -> Visuals {
+    let mut v = if p.dark { Visuals::dark() } else { Visuals::light() };
+    let radius = CornerRadius::same(RADIUS);
+    v.override_text_color = None;
+    v.weak_text_color = Some(p.weak);
+    v.hyperlink_color = p.accent;
+    v.faint_bg_color = p.sunken;
+    v.extreme_bg_color = p.sunken;
+    v.text_edit_bg_color = Some(p.surface);
+    v.code_bg_color = p.sunken;
+    v.warn_fg_color = p.warning;
+    v.error_fg_color = p.error;
+    v.window_fill = p.surface;
+    v.panel_fill = p.panel;
+    v.window_stroke = Stroke::new(1.0, p.border);
+    v.window_corner_radius = CornerRadius::same(10);
+    v.menu_corner_radius = CornerRadius::same(8);
+    let shade = if p.dark { 110 } else { 38 };
+    let shadow = |offset: i8, blur: u8| Shadow {
+        offset: [0, offset],
+        blur,
+        spread: 0,
+        color: Color32::from_black_alpha(shade),
+    };
+    v.window_shadow = shadow(8, 28);
+    v.popup_shadow = shadow(4, 14);
+    v.selection.bg_fill = p.selection;
+    v.selection.stroke = Stroke::new(1.0, if p.dark { p.text } else { p.accent });
+    v.striped = false;
+    v.indent_has_left_vline = false;
+    v.slider_trailing_fill = true;
+    let set = |w: &mut egui::style::WidgetVisuals, fill: Color32, line: Color32, text: Color32| {
+        w.bg_fill = fill;
+        w.weak_bg_fill = fill;
+        w.bg_stroke = Stroke::new(1.0, line);
+        w.fg_stroke = Stroke::new(1.0, text);
+        w.corner_radius = radius;
+        w.expansion = 0.0;
+    };
+    set(&mut v.widgets.noninteractive, p.panel, p.border, p.text);
+    set(&mut v.widgets.inactive, p.sunken, p.border, p.text);
+    v.widgets.inactive.bg_fill = p.hover;
+    set(&mut v.widgets.hovered, p.hover, p.outline, p.text);
+    set(&mut v.widgets.active, p.selection, p.accent, p.text);
+    set(&mut v.widgets.open, p.hover, p.outline, p.text);
+    v
+}
+
+/// Names of font files that hold Chinese, Japanese or Korean glyphs, best first.
+const CJK_FONTS: [&str; 12] = [
+    "NotoSansCJK-Regular.ttc",
+    "NotoSansCJKsc-Regular.otf",
+    "NotoSansSC-Regular.otf",
+    "SourceHanSansSC-Regular.otf",
+    "wqy-microhei.ttc",
+    "wqy-zenhei.ttc",
+    "DroidSansFallbackFull.ttf",
+    "PingFang.ttc",
+    "Hiragino Sans GB.ttc",
+    "msyh.ttc",
+    "YuGothM.ttc",
+    "malgun.ttf",
+];
+
+/// Names of font files that widen the built-in ones (Arabic, Hebrew, Devanagari, symbols), in order of use.
+const WIDE_FONTS: [&str; 3] = ["DejaVuSans.ttf", "NotoSans-Regular.ttf", "Arial Unicode.ttf"];
+
+/// Looks for system fonts in a thread and adds them behind the built-in ones, so that names in other scripts are
+/// readable. Nothing found leaves things as they are.
+pub fn load_system_fonts(ctx: &egui::Context) {
+    let ctx = ctx.clone();
+    let search = move || {
+        for (name, path) in find_fonts(&font_folders()) {
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            ctx.add_font(egui::epaint::text::FontInsert {
+                name,
+                data: egui::FontData::from_owned(bytes),
+                families: [egui::FontFamily::Proportional, egui::FontFamily::Monospace]
+                    .map(|family| egui::epaint::text::InsertFontFamily {
+                        family,
+                        priority: egui::epaint::text::FontPriority::Lowest,
+                    })
+                    .to_vec(),
+            });
+        }
+        ctx.request_repaint();
+    };
+    // Without a thread the names are drawn as boxes, which is no reason to fail.
+    let _ = std::thread::Builder::new().name("fonts".into()).spawn(search);
+}
+
+fn font_folders() -> Vec<std::path::PathBuf> {
+    let mut folders: Vec<std::path::PathBuf> = [
+        "/usr/share/fonts",
+        "/usr/local/share/fonts",
+        "/System/Library/Fonts",
+        "/Library/Fonts",
+        "C:\\Windows\\Fonts",
+    ]
+    .map(Into::into)
+    .into();
+    if let Some(home) = std::env::var_os("HOME").map(std::path::PathBuf::from) {
+        folders.push(home.join(".local/share/fonts"));
+        folders.push(home.join(".fonts"));
+        folders.push(home.join("Library/Fonts"));
+    }
+    folders
+}
+
+/// The best font of each list below `folders`; symbolic links are not followed and depth is limited.
+fn find_fonts(folders: &[std::path::PathBuf]) -> Vec<(String, std::path::PathBuf)> {
+    let mut files = std::collections::BTreeMap::new();
+    let mut open: Vec<(std::path::PathBuf, u32)> = folders.iter().map(|f| (f.clone(), 0)).collect();
+    while let Some((folder, depth)) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && depth < 6 {
+                open.push((entry.path(), depth + 1));
+            } else if kind.is_file() {
+                files.insert(entry.file_name().to_string_lossy().into_owned(), entry.path());
+            }
+        }
+    }
+    let first = |names: &[&str]| {
+        names.iter().find_map(|&name| files.get(name).map(|path| (name.to_owned(), path.clone())))
+    };
+    [first(&WIDE_FONTS), first(&CJK_FONTS)].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn luminance(c: Color32) -> f32 {
+        let linear = |v: u8| {
+            let v = f32::from(v) / 255.0;
+            if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(c.r()) + 0.7152 * linear(c.g()) + 0.0722 * linear(c.b())
+    }
+
+    /// Contrast ratio of WCAG 2, 1 to 21.
+    fn contrast(a: Color32, b: Color32) -> f32 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn text_and_lines_stand_out_from_what_is_behind_them() {
+        let mut faults = Vec::new();
+        for p in [&Palette::LIGHT, &Palette::DARK] {
+            let theme = if p.dark { "dark" } else { "light" };
+            let grounds = [p.canvas, p.panel, p.surface, p.sunken, p.container[0], p.container[1]];
+            let mut check = |name: &str, colour: Color32, ground: Color32, least: f32| {
+                let got = contrast(colour, ground);
+                if got < least {
+                    faults.push(format!("{theme}: {name} on {ground:?}: contrast {got:.2}, wanted {least}"));
+                }
+            };
+            for ground in grounds.into_iter().chain([p.hover, p.selection, p.container_title, p.tag]) {
+                check("text", p.text, ground, 4.5);
+                check("weak", p.weak, ground, 4.5);
+            }
+            for ground in [p.panel, p.surface, p.sunken] {
+                for (name, colour) in
+                    [("accent", p.accent), ("good", p.good), ("warning", p.warning), ("error", p.error)]
+                {
+                    check(name, colour, ground, 4.5);
+                }
+                check("outline", p.outline, ground, 3.0);
+            }
+            check("on accent", p.on_accent, p.accent, 4.5);
+            for ground in [p.canvas, p.container[0]] {
+                for (name, colour) in [
+                    ("edge", p.edge),
+                    ("edge in", p.edge_in),
+                    ("edge out", p.edge_out),
+                    ("container outline", p.container_outline),
+                    ("badge", p.badge),
+                    ("found", p.found),
+                ] {
+                    check(name, colour, ground, 3.0);
+                }
+            }
+            for family in Family::ALL {
+                check(family.name(), p.family(family), p.canvas, 3.0);
+                check(family.name(), p.text, p.node_fill(family), 4.5);
+                check(family.name(), p.weak, p.node_fill(family), 4.5);
+            }
+            for mark in Mark::ALL {
+                check(mark.name(), p.mark(mark), p.canvas, 3.0);
+                check(mark.name(), p.mark(mark), p.surface, 4.5);
+                check(mark.name(), p.text, p.mark_fill(mark), 4.5);
+            }
+        }
+        assert!(faults.is_empty(), "{faults:#?}");
+    }
+
+    #[test]
+    fn differences_can_be_told_apart_without_colour() {
+        let signs: std::collections::BTreeSet<_> = Mark::ALL.map(Mark::sign).into();
+        assert_eq!(signs.len(), Mark::ALL.len());
+    }
+
+    #[test]
+    fn fonts_are_found_below_folders() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let deep = folder.path().join("opentype/noto");
+        std::fs::create_dir_all(&deep).expect("folders");
+        std::fs::write(deep.join("NotoSansCJK-Regular.ttc"), b"").expect("a file");
+        std::fs::write(deep.join("Other.ttf"), b"").expect("a file");
+        let found = find_fonts(&[folder.path().to_path_buf()]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "NotoSansCJK-Regular.ttc");
+    }
+}
