@@ -3,6 +3,8 @@
 
 use egui::{Color32, CornerRadius, Margin, Shadow, Stroke, Theme, Visuals, vec2};
 
+use crate::scene::{Family, Mark};
+
 /// Radius of panels' cards and popups, in points.
 pub const RADIUS: u8 = 6;
 /// Height of one row of a list, in points.
@@ -19,106 +21,71 @@ pub mod size {
     pub const MONO: f32 = 12.5;
 }
 
-/// What kind of operator a node is, as far as its colour goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    Convolution,
-    Product,
-    Normalization,
-    Activation,
-    Pooling,
-    Shape,
-    Elementwise,
-    Reduction,
-    Gather,
-    Control,
-    Quantization,
-    Recurrent,
-    Constant,
-    Other,
-}
+/// All operator families in the order of the legend.
+pub const FAMILIES: [Family; 12] = [
+    Family::Convolution,
+    Family::Matrix,
+    Family::Normalization,
+    Family::Activation,
+    Family::Reduction,
+    Family::Elementwise,
+    Family::Layout,
+    Family::Shape,
+    Family::Conversion,
+    Family::Recurrent,
+    Family::Control,
+    Family::Other,
+];
 
-impl Family {
-    /// All families in the order of the legend.
-    pub const ALL: [Family; 14] = [
-        Family::Convolution,
-        Family::Product,
-        Family::Normalization,
-        Family::Activation,
-        Family::Pooling,
-        Family::Reduction,
-        Family::Elementwise,
-        Family::Shape,
-        Family::Gather,
-        Family::Recurrent,
-        Family::Quantization,
-        Family::Control,
-        Family::Constant,
-        Family::Other,
-    ];
-
-    /// The name in the legend.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Convolution => "convolution",
-            Family::Product => "matrix product",
-            Family::Normalization => "normalization",
-            Family::Activation => "activation",
-            Family::Pooling => "pooling, resize",
-            Family::Shape => "shape, layout",
-            Family::Elementwise => "element by element",
-            Family::Reduction => "reduction",
-            Family::Gather => "gather, split, concat",
-            Family::Control => "control flow",
-            Family::Quantization => "quantization",
-            Family::Recurrent => "recurrent",
-            Family::Constant => "constant",
-            Family::Other => "other",
-        }
+/// A family's name in the legend.
+pub fn family_name(family: Family) -> &'static str {
+    match family {
+        Family::Convolution => "convolution",
+        Family::Matrix => "matrix product, attention",
+        Family::Normalization => "normalization",
+        Family::Activation => "activation",
+        Family::Reduction => "pooling, reduction",
+        Family::Elementwise => "element by element",
+        Family::Layout => "layout, gather, concat",
+        Family::Shape => "shape, constant",
+        Family::Conversion => "cast, quantization",
+        Family::Recurrent => "recurrent",
+        Family::Control => "control flow",
+        Family::Other => "other",
     }
 }
 
-/// How a thing differs between two graphs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mark {
-    Added,
-    Removed,
-    Changed,
-    /// Moved, renamed or reading something else.
-    Rewired,
+/// The kinds of difference in the order of the legend.
+pub const MARKS: [Mark; 4] = [Mark::Added, Mark::Removed, Mark::Changed, Mark::Rewired];
+
+/// The sign that carries a difference without colour; empty for none.
+pub fn mark_sign(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Same => "",
+        Mark::Added => "+",
+        Mark::Removed => "–",
+        Mark::Changed => "~",
+        Mark::Rewired => "↷",
+    }
 }
 
-impl Mark {
-    /// The four kinds in the order of the legend.
-    pub const ALL: [Mark; 4] = [Mark::Added, Mark::Removed, Mark::Changed, Mark::Rewired];
-
-    /// The sign that carries the meaning without colour.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Mark::Added => "+",
-            Mark::Removed => "–",
-            Mark::Changed => "~",
-            Mark::Rewired => "↷",
-        }
+/// The word for a difference in legend and lists.
+pub fn mark_name(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Same => "same",
+        Mark::Added => "added",
+        Mark::Removed => "removed",
+        Mark::Changed => "changed",
+        Mark::Rewired => "rewired",
     }
+}
 
-    /// The word in legend and lists.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mark::Added => "added",
-            Mark::Removed => "removed",
-            Mark::Changed => "changed",
-            Mark::Rewired => "rewired",
-        }
-    }
-
-    /// Lengths of dash and gap in points; `None` is a solid outline.
-    pub fn dashes(self) -> Option<(f32, f32)> {
-        match self {
-            Mark::Added | Mark::Changed => None,
-            Mark::Removed => Some((7.0, 4.0)),
-            Mark::Rewired => Some((2.0, 3.0)),
-        }
+/// Lengths of dash and gap in points; `None` is a solid outline.
+pub fn mark_dashes(mark: Mark) -> Option<(f32, f32)> {
+    match mark {
+        Mark::Same | Mark::Added | Mark::Changed => None,
+        Mark::Removed => Some((7.0, 4.0)),
+        Mark::Rewired => Some((2.0, 3.0)),
     }
 }
 
@@ -177,8 +144,8 @@ pub struct Palette {
     pub badge: Color32,
     /// Found by search.
     pub found: Color32,
-    families: [Color32; Family::ALL.len()],
-    marks: [Color32; Mark::ALL.len()],
+    families: [Color32; FAMILIES.len()],
+    marks: [Color32; MARKS.len()],
 }
 
 const fn rgb(hex: u32) -> Color32 {
@@ -220,14 +187,12 @@ impl Palette {
             rgb(0x0E7C86),
             rgb(0xA86A00),
             rgb(0x1C7FA8),
-            rgb(0x6B7480),
             rgb(0x4F7A3A),
-            rgb(0x8C5A3C),
             rgb(0x7A5C99),
-            rgb(0xAD3F7C),
+            rgb(0x6B7480),
             rgb(0x2E7D5B),
             rgb(0xB0453A),
-            rgb(0x808894),
+            rgb(0xAD3F7C),
             rgb(0x5F6B7A),
         ],
         marks: [rgb(0x0072B2), rgb(0xA04000), rgb(0x8F3F6E), rgb(0x6A727D)],
@@ -267,14 +232,12 @@ impl Palette {
             rgb(0x4CC2C9),
             rgb(0xE0AC4A),
             rgb(0x5CB8DE),
-            rgb(0x97A1AE),
             rgb(0x8EBF74),
-            rgb(0xCF9A78),
             rgb(0xB897D8),
-            rgb(0xE582B6),
+            rgb(0x97A1AE),
             rgb(0x67C79B),
             rgb(0xEE857A),
-            rgb(0x8A94A1),
+            rgb(0xE582B6),
             rgb(0x9AA6B5),
         ],
         marks: [rgb(0x56B4E9), rgb(0xE8752A), rgb(0xCC79A7), rgb(0x98A1AD)],
@@ -287,7 +250,8 @@ impl Palette {
 
     /// The strong colour of an operator family.
     pub fn family(&self, family: Family) -> Color32 {
-        self.families[family as usize]
+        let at = FAMILIES.iter().position(|&f| f == family);
+        self.families[at.unwrap_or(FAMILIES.len() - 1)]
     }
 
     /// The fill of a node's box: the surface with a breath of the family's colour.
@@ -300,9 +264,10 @@ impl Palette {
         mix(self.border, self.family(family), 0.55)
     }
 
-    /// The colour of a difference.
+    /// The colour of a difference; that of any line for none.
     pub fn mark(&self, mark: Mark) -> Color32 {
-        self.marks[mark as usize]
+        let at = MARKS.iter().position(|&m| m == mark);
+        at.map_or(self.edge, |at| self.marks[at])
     }
 
     /// The fill behind something that differs.
@@ -528,15 +493,15 @@ mod tests {
                     check(name, colour, ground, 3.0);
                 }
             }
-            for family in Family::ALL {
-                check(family.name(), p.family(family), p.canvas, 3.0);
-                check(family.name(), p.text, p.node_fill(family), 4.5);
-                check(family.name(), p.weak, p.node_fill(family), 4.5);
+            for family in FAMILIES {
+                check(family_name(family), p.family(family), p.canvas, 3.0);
+                check(family_name(family), p.text, p.node_fill(family), 4.5);
+                check(family_name(family), p.weak, p.node_fill(family), 4.5);
             }
-            for mark in Mark::ALL {
-                check(mark.name(), p.mark(mark), p.canvas, 3.0);
-                check(mark.name(), p.mark(mark), p.surface, 4.5);
-                check(mark.name(), p.text, p.mark_fill(mark), 4.5);
+            for mark in MARKS {
+                check(mark_name(mark), p.mark(mark), p.canvas, 3.0);
+                check(mark_name(mark), p.mark(mark), p.surface, 4.5);
+                check(mark_name(mark), p.text, p.mark_fill(mark), 4.5);
             }
         }
         assert!(faults.is_empty(), "{faults:#?}");
@@ -544,8 +509,8 @@ mod tests {
 
     #[test]
     fn differences_can_be_told_apart_without_colour() {
-        let signs: std::collections::BTreeSet<_> = Mark::ALL.map(Mark::sign).into();
-        assert_eq!(signs.len(), Mark::ALL.len());
+        let signs: std::collections::BTreeSet<_> = MARKS.map(mark_sign).into();
+        assert_eq!(signs.len(), MARKS.len());
     }
 
     #[test]

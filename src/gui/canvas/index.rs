@@ -133,7 +133,8 @@ mod tests {
             (state >> 8) as f32 / (1 << 24) as f32 * limit
         };
         let mut rect = |i: usize| {
-            let size = if i % 50 == 0 { vec2(900.0, 90_000.0) } else { vec2(next(200.0), next(60.0)) };
+            let size =
+                if i.is_multiple_of(50) { vec2(900.0, 90_000.0) } else { vec2(next(200.0), next(60.0)) };
             Rect::from_min_size(pos2(next(1000.0), next(100_000.0) - 500.0), size)
         };
         (0..count).map(&mut rect).collect()
