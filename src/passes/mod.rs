@@ -5,7 +5,7 @@
 
 use crate::blocks::BlockTree;
 use crate::facts::Facts;
-use crate::ir::{GraphId, Model, NodeId, Patch, Text};
+use crate::ir::{GraphId, Model, NodeId, Patch, Text, ValueId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 
@@ -75,12 +75,21 @@ pub struct PassInfo {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Site {
     pub graph: GraphId,
-    /// The node that gives the site its name; the one that stays, where one stays.
-    pub anchor: NodeId,
+    /// What gives the site its name: the node that stays, where one stays.
+    pub anchor: Anchor,
     /// Every node of the match, the anchor included.
     pub nodes: Vec<NodeId>,
     /// A few words: `Conv + BatchNormalization`, `Dropout`.
     pub what: Text,
+}
+
+/// What a site is named after.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Anchor {
+    /// A node: the site bears the name of its first output.
+    Node(NodeId),
+    /// A value without a node, such as an initializer.
+    Value(ValueId),
 }
 
 /// A near miss: everything fitted but one condition.
