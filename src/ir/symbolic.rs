@@ -118,15 +118,77 @@ impl Expr {
     }
 
     /// Floor of the quotient, for a divisor that is not zero and operands that are not negative.
+    ///
+    /// With a positive number as divisor, terms that divide exactly are taken out, so that different ways to write the
+    /// same count of windows come out equal: `floor((h - 2)/2) + 1` is `floor(h/2)`.
     pub fn floor_div(&self, other: &Expr) -> Option<Expr> {
         match (self.as_constant(), other.as_constant()) {
             (_, Some(0)) => None,
             (Some(a), Some(b)) => Some(Expr::constant(a.checked_div_euclid(b)?)),
-            _ => Some(
-                self.exact_div(other)
-                    .unwrap_or_else(|| Expr::atom(Atom::FloorDiv(self.clone(), other.clone()))),
-            ),
+            _ if self.exact_div(other).is_some() => self.exact_div(other),
+            (None, Some(divisor)) if divisor > 0 => self.floor_div_by(divisor),
+            _ => Some(Expr::atom(Atom::FloorDiv(self.clone(), other.clone()))),
         }
+    }
+
+    fn floor_div_by(&self, divisor: i64) -> Option<Expr> {
+        let (mut whole, mut rest) = (BTreeMap::new(), BTreeMap::new());
+        for (m, k) in self.0.iter() {
+            let (quotient, remainder) = match m.is_empty() {
+                true => (k.div_euclid(divisor), k.rem_euclid(divisor)),
+                false if k % divisor == 0 => (k / divisor, 0),
+                false => (0, *k),
+            };
+            for (terms, k) in [(&mut whole, quotient), (&mut rest, remainder)] {
+                if k != 0 {
+                    terms.insert(m.clone(), k);
+                }
+            }
+        }
+        let rest = Expr(Arc::new(rest));
+        let by = Expr::constant(divisor);
+        let floor = match rest.as_constant() {
+            Some(n) => Expr::constant(n.div_euclid(divisor)),
+            None => match rest.sole_atom() {
+                // floor(floor(a/b)/c) = floor(a/(b*c)) for positive b and c.
+                Some(Atom::FloorDiv(a, b)) if b.as_constant().is_some_and(|b| b > 0) => {
+                    return Expr(Arc::new(whole)).add(&a.floor_div(&b.mul(&by)?)?);
+                }
+                _ => Expr::atom(Atom::FloorDiv(rest, by)),
+            },
+        };
+        Expr(Arc::new(whole)).add(&floor)
+    }
+
+    fn sole_atom(&self) -> Option<&Atom> {
+        match self.0.iter().next() {
+            Some((m, 1)) if self.0.len() == 1 && m.len() == 1 => m.first(),
+            _ => None,
+        }
+    }
+
+    /// True when the value is 0 or more whatever the sizes of the named dimensions; false when that is not certain.
+    pub fn is_never_negative(&self) -> bool {
+        self.0.iter().all(|(m, k)| *k >= 0 && m.iter().all(Atom::is_never_negative))
+    }
+
+    /// True when the expression, with all that is nested in it, has at most `limit` numbers and names: what is kept
+    /// per value must not grow along a chain of nodes.
+    pub fn is_within(&self, limit: usize) -> bool {
+        fn count(e: &Expr, left: &mut usize) -> bool {
+            e.0.keys().all(|m| {
+                let enough = *left > m.len();
+                *left = left.saturating_sub(m.len() + 1);
+                enough
+                    && m.iter().all(|atom| match atom {
+                        Atom::Symbol(_) => true,
+                        Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
+                            count(a, left) && count(b, left)
+                        }
+                    })
+            })
+        }
+        count(self, &mut { limit })
     }
 
     /// Remainder that belongs to [`Expr::floor_div`].
@@ -197,6 +259,18 @@ impl Expr {
         names.sort();
         names.dedup();
         names
+    }
+}
+
+impl Atom {
+    fn is_never_negative(&self) -> bool {
+        match self {
+            Atom::Symbol(_) => true,
+            Atom::FloorDiv(a, b) => a.is_never_negative() && b.is_never_negative(),
+            Atom::Mod(_, b) => b.is_never_negative(),
+            Atom::Max(a, b) => a.is_never_negative() || b.is_never_negative(),
+            Atom::Min(a, b) => a.is_never_negative() && b.is_never_negative(),
+        }
     }
 }
 
@@ -282,6 +356,34 @@ mod tests {
         assert_eq!(left.to_string(), "12*b + 12*s");
         assert_eq!(left.exact_div(&Expr::constant(12)), b.add(&s));
         assert_eq!(left.sub(&right).unwrap().as_constant(), Some(0));
+    }
+
+    #[test]
+    fn quotients_by_a_number_have_one_form() {
+        let n = Expr::constant;
+        let h = Expr::symbol("h");
+        let pooled = h.sub(&n(2)).unwrap().floor_div(&n(2)).unwrap().add(&n(1)).unwrap();
+        assert_eq!(pooled, h.floor_div(&n(2)).unwrap());
+        let quarter = pooled.floor_div(&n(2)).unwrap();
+        assert_eq!(quarter, h.floor_div(&n(4)).unwrap());
+        let mixed = h.mul(&n(4)).unwrap().add(&h.mul(&h).unwrap()).unwrap().add(&n(-3)).unwrap();
+        let mixed = mixed.floor_div(&n(2)).unwrap();
+        for size in [0, 1, 2, 7, 10] {
+            let at = |e: &Expr| e.evaluate(&|_| Some(size)).unwrap();
+            assert_eq!(at(&pooled), size.div_euclid(2));
+            assert_eq!(at(&quarter), size.div_euclid(4));
+            assert_eq!(at(&mixed), (4 * size + size * size - 3).div_euclid(2));
+        }
+    }
+
+    #[test]
+    fn sign_and_size_of_expressions() {
+        let h = Expr::symbol("h");
+        let less = h.sub(&Expr::constant(1)).unwrap();
+        assert!(h.is_never_negative() && !less.is_never_negative());
+        assert!(Expr::max(&less, &Expr::constant(0)).is_never_negative());
+        assert!(less.is_within(3) && !less.is_within(2));
+        assert!(Expr::constant(0).is_within(1));
     }
 
     #[test]
