@@ -234,7 +234,7 @@ impl Look {
         let details = self.level == Level::Full;
         let capsule = matches!(b.kind, BoxKind::Input | BoxKind::Output);
         let tags = if details && !b.tags.is_empty() { 1 } else { 0 };
-        let room = ((rect.height() / z - TITLE_HEIGHT) / LINE_HEIGHT).max(0.0) as usize;
+        let room = ((rect.height() / z - TITLE_HEIGHT - 4.0) / LINE_HEIGHT).max(0.0) as usize;
         let lines = if details { usize::from(!b.subtitle.is_empty()) + b.lines.len() } else { 0 };
         let lines = lines.min(room);
         let top = if lines + tags == 0 || capsule && lines == 0 {
@@ -302,6 +302,10 @@ impl Look {
     /// bottom right.
     fn corners(&self, b: &PictureBox, rect: Rect, shapes: &mut Vec<Shape>) {
         let (p, z) = (self.palette, self.zoom);
+        if b.hits > 0 {
+            let stroke = Stroke::new(1.8, p.found);
+            shapes.push(outline(rect.expand(1.5), corner(7.0, z), stroke, StrokeKind::Middle));
+        }
         if let Some(badge) = &b.badge {
             match (self.level == Level::Full)
                 .then(|| self.text(badge, SMALL, b.rect.width() - 24.0))
@@ -330,17 +334,9 @@ impl Look {
                 self.put(text, at, p.canvas, shapes);
             }
         }
-        if b.hits > 0 {
-            shapes.push(outline(
-                rect.expand(1.5),
-                corner(7.0, z),
-                Stroke::new(1.8, p.found),
-                StrokeKind::Middle,
-            ));
+        if b.hits > 0 && matches!(b.kind, BoxKind::ClosedBlock | BoxKind::ClosedNode) {
             let count = b.hits.to_string();
-            if matches!(b.kind, BoxKind::ClosedBlock | BoxKind::ClosedNode)
-                && let Some(text) = self.text(&count, SMALL, 60.0)
-            {
+            if let Some(text) = self.text(&count, SMALL, 60.0) {
                 let size = text.size() + vec2(10.0, 3.0) * z;
                 let pill = Rect::from_min_size(
                     rect.right_bottom() - size * vec2(1.0, 0.5) - vec2(6.0 * z, 0.0),
