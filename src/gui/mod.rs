@@ -6,4 +6,6 @@ pub mod files;
 pub mod headless;
 pub mod panels;
 pub mod raster;
+pub mod settings;
 pub mod theme;
+pub mod verbs;

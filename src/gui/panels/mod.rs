@@ -1,6 +1,8 @@
 //! Parts of the window around the canvas, one file each. Functions of the session that return commands.
 
 pub mod browser;
+pub mod palette;
+pub mod shortcuts;
 
 /// A count of bytes as people read it: bytes below 1 KiB, then KiB, MiB, GiB with three digits.
 pub fn bytes_text(bytes: u64) -> String {
