@@ -7,6 +7,7 @@ use crate::blocks::BlockTree;
 use crate::facts::Facts;
 use crate::ir::{GraphId, Model, NodeId, Patch, Text, ValueId};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Where in the order a pass belongs.
@@ -151,4 +152,26 @@ pub trait Pass: Send + Sync {
 
     /// The patch for a site, which may have been found before other rewrites happened: check it again.
     fn rewrite(&self, cx: &Context, site: &Site) -> Result<Patch, Declined>;
+}
+
+mod bypass;
+mod clean;
+mod eliminate;
+mod fuse;
+mod known;
+mod layout;
+mod matching;
+mod operators;
+
+/// The built-in passes, in order of run.
+pub fn builtin() -> Vec<Arc<dyn Pass>> {
+    vec![
+        Arc::new(eliminate::identity::EliminateIdentity),
+        Arc::new(eliminate::common_subexpressions::EliminateCommonSubexpressions),
+        Arc::new(fuse::conv_batch_norm::FuseConvBatchNorm),
+        Arc::new(fuse::matmul_add::FuseMatMulAdd),
+        Arc::new(layout::merge_transposes::MergeTransposes),
+        Arc::new(layout::merge_reshapes::MergeReshapes),
+        Arc::new(clean::dead_code::EliminateDeadCode),
+    ]
 }

@@ -1,0 +1,3 @@
+//! Passes that close every round.
+
+pub mod dead_code;
