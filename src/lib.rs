@@ -3,6 +3,7 @@
 
 pub mod blocks;
 pub mod facts;
+pub mod formats;
 #[cfg(feature = "gui")]
 pub mod gui;
 pub mod ir;
