@@ -1,3 +1,77 @@
 //! Models as files: ONNX and the JSON graph. Nothing outside this room knows protobuf.
 
+pub mod error;
+pub mod file;
 pub mod onnx;
+pub mod recognise;
+
+use std::path::{Path, PathBuf};
+
+pub use error::{FormatError, Problem, Severity};
+
+use crate::ir::{Model, NodeId, Text};
+
+/// A model that was read, and what is worth saying about it.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    pub model: Model,
+    pub problems: Vec<Problem>,
+}
+
+impl Imported {
+    /// The first problem because of which the model can be looked at, but not processed: data that is missing.
+    pub fn unusable(&self) -> Option<&Problem> {
+        self.problems.iter().find(|problem| problem.severity == Severity::Error)
+    }
+}
+
+/// Where tensor data goes when a model is saved as ONNX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataPlacement {
+    /// Tensors that came from an external file go into one; what does not fit 2 GiB with the rest does as well.
+    #[default]
+    AsImported,
+    /// Into the model, unless it would be larger than 2 GiB.
+    Inline,
+    /// All but small tensors into one file beside the model.
+    OneFile,
+}
+
+/// How a model is saved.
+#[derive(Clone, Debug, Default)]
+pub struct SaveOptions {
+    pub data: DataPlacement,
+    /// Gives nodes of equal name different ones (runtimes refuse equal ones). Off for a copy that changes nothing.
+    pub unique_node_names: bool,
+    /// The file the model was read from: its data file is not overwritten by a save under another name.
+    pub source: Option<PathBuf>,
+}
+
+/// What was saved.
+#[derive(Clone, Debug)]
+pub struct SaveReport {
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// The external data file beside it, and its size.
+    pub data_file: Option<(PathBuf, u64)>,
+    pub renamed: Vec<Renamed>,
+}
+
+/// A node that has another name in the file.
+#[derive(Clone, Debug)]
+pub struct Renamed {
+    pub node: NodeId,
+    pub from: Text,
+    pub to: Text,
+}
+
+/// Reads a model.
+pub fn open(path: &Path) -> Result<Imported, FormatError> {
+    let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+    onnx::read(bytes, path, Some(&file::folder_of(path)))
+}
+
+/// Writes a model. An existing file is replaced whole, after the new one has been read back and compared.
+pub fn save(model: &Model, path: &Path, options: &SaveOptions) -> Result<SaveReport, FormatError> {
+    onnx::save::save(model, path, options)
+}

@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// What a message of a file held beyond this model: kept, and written back unread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Extra {
-    /// Bit n is set when field number n was present although it held the default value (proto2 tells the two apart).
+    /// Bit n is set when field number n held its default value and its presence was not the usual one: written although
+    /// such a field is usually left out, or left out although it is usually written (proto2 tells the two apart).
     pub explicit: u64,
     /// Fields without a place here, as they stood on the wire (tag and payload).
     pub unknown: Bytes,

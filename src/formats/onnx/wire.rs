@@ -26,9 +26,17 @@ impl Unknown {
         self.here.is_empty() && self.inside.is_empty()
     }
 
-    /// Takes out what belongs to one message inside.
-    pub fn take(&mut self, number: u32, index: usize) -> Option<Unknown> {
-        self.inside.remove(&(number, index))
+    /// Takes out what belongs to one message inside; mostly nothing.
+    pub fn take(&mut self, number: u32, index: usize) -> Unknown {
+        if self.inside.is_empty() {
+            return Unknown::default();
+        }
+        self.inside.remove(&(number, index)).unwrap_or_default()
+    }
+
+    /// True when messages of field `number` have unknown fields.
+    pub fn has(&self, number: u32) -> bool {
+        self.inside.range((number, 0)..=(number, usize::MAX)).next().is_some()
     }
 
     /// Puts `child` below; empty ones leave no trace.
@@ -62,6 +70,8 @@ enum Fault {
         "messages are nested more than {MAX_DEPTH} levels deep, the limit of protobuf readers (about 32 bodies inside bodies)"
     )]
     TooDeep,
+    #[error("{count} messages in {bytes} bytes are more than a model has")]
+    TooMany { count: usize, bytes: usize },
 }
 
 impl WireError {
@@ -83,57 +93,74 @@ impl WireError {
 /// Checks the whole of `file` as a `message` and returns its unknown fields as slices of `file`.
 /// Time and stack are bounded: one visit to each field, [`MAX_DEPTH`] levels.
 pub fn scan(file: &Bytes, message: MessageKind) -> Result<Unknown, WireError> {
-    scan_message(file, 0, file.len(), message, 0)
+    Scan { file, messages: 0 }.message(0, file.len(), message, 0)
 }
 
-fn scan_message(
-    file: &Bytes,
-    start: usize,
-    end: usize,
-    message: MessageKind,
-    depth: usize,
-) -> Result<Unknown, WireError> {
-    if depth > MAX_DEPTH {
-        return Err(WireError::new(Fault::TooDeep));
-    }
-    let mut unknown = Unknown::default();
-    let mut unknown_spans: Vec<(usize, usize)> = Vec::new();
-    let mut counts: Vec<(u32, usize)> = Vec::new();
-    let mut reader = Reader { bytes: file, at: start, end };
-    while reader.at < reader.end {
-        let field_start = reader.at;
-        let (number, wire) = reader.tag().map_err(WireError::new)?;
-        let Some(known) = field(message, number) else {
-            reader.skip(number, wire, 0).map_err(WireError::new)?;
-            match unknown_spans.last_mut() {
-                Some((_, previous_end)) if *previous_end == field_start => *previous_end = reader.at,
-                _ => unknown_spans.push((field_start, reader.at)),
-            }
-            continue;
-        };
-        let (from, to) = reader.value(known, wire).map_err(WireError::new)?;
-        if let FieldKind::Message(inner) = known.kind {
-            let index = if known.repeated { count_up(&mut counts, number) } else { 0 };
-            match scan_message(file, from, to, inner, depth + 1) {
-                Ok(child) if child.is_empty() => {}
-                Ok(child) => merge(&mut unknown, (number, index), child),
-                Err(mut error) => {
-                    error.path.push(if known.repeated {
-                        format!("{}[{index}]", known.name)
-                    } else {
-                        known.name.to_owned()
-                    });
-                    return Err(error);
+/// Messages that a file of any size may have, and bytes a message takes on average beyond them. An empty node is two
+/// bytes in a file and about 300 in memory: without a bound a small file would fill the memory.
+const FREE_MESSAGES: usize = 2_000_000;
+const BYTES_PER_MESSAGE: usize = 6;
+
+struct Scan<'a> {
+    file: &'a Bytes,
+    messages: usize,
+}
+
+impl Scan<'_> {
+    fn message(
+        &mut self,
+        start: usize,
+        end: usize,
+        message: MessageKind,
+        depth: usize,
+    ) -> Result<Unknown, WireError> {
+        let file = self.file;
+        if depth > MAX_DEPTH {
+            return Err(WireError::new(Fault::TooDeep));
+        }
+        self.messages += 1;
+        if self.messages > FREE_MESSAGES + file.len() / BYTES_PER_MESSAGE {
+            return Err(WireError::new(Fault::TooMany { count: self.messages, bytes: file.len() }));
+        }
+        let mut unknown = Unknown::default();
+        let mut unknown_spans: Vec<(usize, usize)> = Vec::new();
+        let mut counts: Vec<(u32, usize)> = Vec::new();
+        let mut reader = Reader { bytes: file, at: start, end };
+        while reader.at < reader.end {
+            let field_start = reader.at;
+            let (number, wire) = reader.tag().map_err(WireError::new)?;
+            let Some(known) = field(message, number) else {
+                reader.skip(number, wire, 0).map_err(WireError::new)?;
+                match unknown_spans.last_mut() {
+                    Some((_, previous_end)) if *previous_end == field_start => *previous_end = reader.at,
+                    _ => unknown_spans.push((field_start, reader.at)),
+                }
+                continue;
+            };
+            let (from, to) = reader.value(known, wire).map_err(WireError::new)?;
+            if let FieldKind::Message(inner) = known.kind {
+                let index = if known.repeated { count_up(&mut counts, number) } else { 0 };
+                match self.message(from, to, inner, depth + 1) {
+                    Ok(child) if child.is_empty() => {}
+                    Ok(child) => merge(&mut unknown, (number, index), child),
+                    Err(mut error) => {
+                        error.path.push(if known.repeated {
+                            format!("{}[{index}]", known.name)
+                        } else {
+                            known.name.to_owned()
+                        });
+                        return Err(error);
+                    }
                 }
             }
         }
+        unknown.here = match unknown_spans.as_slice() {
+            [] => Bytes::new(),
+            [(from, to)] => file.slice(*from..*to),
+            spans => spans.iter().flat_map(|(from, to)| file.slice(*from..*to)).collect::<Vec<u8>>().into(),
+        };
+        Ok(unknown)
     }
-    unknown.here = match unknown_spans.as_slice() {
-        [] => Bytes::new(),
-        [(from, to)] => file.slice(*from..*to),
-        spans => spans.iter().flat_map(|(from, to)| file.slice(*from..*to)).collect::<Vec<u8>>().into(),
-    };
-    Ok(unknown)
 }
 
 /// A message field that is not repeated but stands twice is one message to protobuf: the parts add up.
@@ -183,9 +210,7 @@ pub fn restore(encoded: &[u8], message: MessageKind, unknown: &Unknown) -> Resul
         match inner {
             Some((inner, child)) => {
                 let body = restore(reader.slice(from, to), inner, child)?;
-                write_varint(&mut out, u64::from(number) << 3 | u64::from(LENGTH_DELIMITED));
-                write_varint(&mut out, body.len() as u64);
-                out.extend_from_slice(&body);
+                write_field(&mut out, number, &body);
             }
             None => out.extend_from_slice(reader.slice(field_start, reader.at)),
         }
@@ -209,6 +234,13 @@ fn wire_name(wire: u8) -> &'static str {
         FIXED32 => "32-bit value",
         _ => "group",
     }
+}
+
+/// Appends a length-delimited field.
+pub fn write_field(out: &mut Vec<u8>, number: u32, body: &[u8]) {
+    write_varint(out, u64::from(number) << 3 | u64::from(LENGTH_DELIMITED));
+    write_varint(out, body.len() as u64);
+    out.extend_from_slice(body);
 }
 
 fn write_varint(out: &mut Vec<u8>, mut value: u64) {

@@ -1,0 +1,639 @@
+//! From messages to the model: names become values, bodies become graphs, and what breaks the rules is refused or noted.
+
+use std::collections::BTreeMap;
+
+use petgraph::graph::DiGraph;
+use rustc_hash::FxHashMap;
+
+use super::external::DataFiles;
+use super::extra::{self, Remainder};
+use super::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
+use super::schema::MessageKind;
+use super::sort::stable_order;
+use super::wire::Unknown;
+use super::{tensors, types};
+use crate::formats::error::{Problem, Refusal, Severity};
+use crate::ir::tensor::Data;
+use crate::ir::{
+    Constant, Construction, Declaration, Function, GraphId, GraphKind, Header, Model, Node, NodeId, Producer,
+    Text, Type, Value, ValueId,
+};
+
+/// Newest IR version whose messages `proto.rs` has.
+pub const NEWEST_IR: i64 = 14;
+
+/// Problems of one kind that are listed one by one; of more, their number is said.
+const LISTED: usize = 20;
+
+/// Builds the model. `tree` are the unknown fields of `message`; `files` finds external data.
+pub fn import(
+    message: ModelProto,
+    tree: Unknown,
+    files: &mut DataFiles,
+) -> Result<(Model, Vec<Problem>), Refusal> {
+    let mut importer = Importer {
+        c: Construction::new(Header::default()),
+        problems: Vec::new(),
+        shadowed: 0,
+        files,
+        texts: FxHashMap::default(),
+        frames: Vec::new(),
+    };
+    importer.model(message, tree)?;
+    if importer.shadowed > LISTED {
+        let more = importer.shadowed - LISTED;
+        importer.problems.push(Problem::new(Severity::Warning, format!("{more} more names hide outer ones")));
+    }
+    Ok((importer.c.finish(), importer.problems))
+}
+
+pub(super) struct Importer<'a> {
+    pub(super) c: Construction,
+    problems: Vec<Problem>,
+    shadowed: usize,
+    pub(super) files: &'a mut DataFiles,
+    texts: FxHashMap<Text, ()>,
+    /// The graphs around what is being read, outermost first.
+    frames: Vec<Frame>,
+}
+
+/// The names of one graph.
+struct Frame {
+    label: String,
+    names: FxHashMap<Text, Name>,
+    /// Position of the node that is being read.
+    current: u32,
+    /// Pairs (reader, producer) of node positions, captures by bodies included.
+    reads: Vec<(u32, u32)>,
+}
+
+#[derive(Clone, Copy)]
+struct Name {
+    value: ValueId,
+    /// Position of the node that produces it.
+    producer: Option<u32>,
+}
+
+impl Importer<'_> {
+    fn model(&mut self, message: ModelProto, mut tree: Unknown) -> Result<(), Refusal> {
+        let unknown_fields = !tree.is_empty();
+        let mut rest = Remainder::new(&mut tree);
+        let mut header = Header {
+            ir_version: rest.int(1, message.ir_version, true),
+            opsets: rest.opsets(8, &message.opset_import, &mut tree),
+            producer_name: rest.text(2, &message.producer_name, false).into(),
+            producer_version: rest.text(3, &message.producer_version, false).into(),
+            domain: rest.text(4, &message.domain, false).into(),
+            model_version: rest.int(5, message.model_version, false),
+            doc: rest.text(6, &message.doc_string, false).into(),
+            metadata: rest.pairs(14, &message.metadata_props, &mut tree),
+            ..Header::default()
+        };
+        for (index, training) in message.training_info.iter().enumerate() {
+            let tree = tree.take(20, index);
+            header.training.push(extra::encode(training, MessageKind::TrainingInfo, &tree));
+        }
+        for (index, configuration) in message.configuration.iter().enumerate() {
+            let tree = tree.take(26, index);
+            header.configurations.push(extra::encode(configuration, MessageKind::DeviceConfiguration, &tree));
+        }
+        header.extra = rest.finish();
+        self.note_header(&header, unknown_fields);
+        let Some(graph) = message.graph else {
+            return Err(Refusal::new("model", "it has no graph; is it a model at all?"));
+        };
+        let main = self.c.main();
+        self.graph(main, graph, tree.take(7, 0), "main".to_owned())?;
+        let mut calls = Calls::default();
+        for (index, function) in message.functions.into_iter().enumerate() {
+            let tree = tree.take(25, index);
+            let function = self.function(index, function, tree, &mut calls)?;
+            header.functions.push(function);
+        }
+        calls.check(&header.functions)?;
+        self.note_opsets(&header);
+        self.c.header = header;
+        Ok(())
+    }
+
+    fn note_header(&mut self, header: &Header, unknown_fields: bool) {
+        let mut note = |severity, text: String| self.problems.push(Problem::new(severity, text));
+        if header.ir_version > NEWEST_IR {
+            let text =
+                format!("IR version {} is newer than {NEWEST_IR}, the newest known here", header.ir_version);
+            note(Severity::Warning, text);
+        } else if header.ir_version < 1 {
+            note(Severity::Warning, "the model does not say its IR version".to_owned());
+        }
+        if unknown_fields {
+            let text =
+                "the file has fields that are newer than this program: kept as they are and written back";
+            note(Severity::Note, text.to_owned());
+        }
+    }
+
+    /// Domains that are used without a version of their operators being stated.
+    fn note_opsets(&mut self, header: &Header) {
+        let standard = |domain: &str| matches!(domain, "" | "ai.onnx");
+        let same = |a: &str, b: &str| a == b || standard(a) && standard(b);
+        let mut missing: BTreeMap<Text, NodeId> = BTreeMap::new();
+        for index in 0.. {
+            let id = NodeId(index);
+            let Some(node) = self.c.node(id) else { break };
+            let opsets = match self.root(node.graph) {
+                Some(function) => header.functions.get(function as usize).map(|f| f.opsets.as_slice()),
+                None => Some(header.opsets.as_slice()),
+            };
+            if !opsets.unwrap_or_default().iter().any(|(domain, _)| same(domain, &node.domain)) {
+                missing.entry(node.domain.clone()).or_insert(id);
+            }
+        }
+        for (domain, node) in missing {
+            let domain = if standard(&domain) {
+                "the standard operators".to_owned()
+            } else {
+                format!("domain '{domain}'")
+            };
+            let text = format!("no opset import states the version of {domain}");
+            self.problems.push(Problem::new(Severity::Warning, text).at_node(node));
+        }
+    }
+
+    /// The function that a graph belongs to.
+    fn root(&self, mut graph: GraphId) -> Option<u32> {
+        loop {
+            match &self.c.graph(graph).kind {
+                GraphKind::Main => return None,
+                GraphKind::Function(index) => return Some(*index),
+                GraphKind::Body { owner, .. } => graph = self.c.node(*owner)?.graph,
+            }
+        }
+    }
+
+    /// Fills graph `id`; `label` names it in messages.
+    pub(super) fn graph(
+        &mut self,
+        id: GraphId,
+        message: GraphProto,
+        mut tree: Unknown,
+        label: String,
+    ) -> Result<(), Refusal> {
+        let mut rest = Remainder::new(&mut tree);
+        let metadata = rest.pairs(16, &message.metadata_props, &mut tree);
+        let mut annotations = Vec::new();
+        for (index, annotation) in message.quantization_annotation.iter().enumerate() {
+            let name = self.text(annotation.tensor_name.as_deref().unwrap_or_default());
+            let tree = tree.take(14, index);
+            annotations.push((name, extra::encode(annotation, MessageKind::TensorAnnotation, &tree)));
+        }
+        let draft = self.c.graph_mut(id);
+        draft.name = rest.text(2, &message.name, false).into();
+        draft.doc = rest.text(10, &message.doc_string, false).into();
+        draft.extra = rest.finish();
+        draft.metadata = metadata;
+        draft.annotations = annotations;
+        self.enter(label, message.node.len());
+        for (index, info) in message.input.iter().enumerate() {
+            let name = info.name.as_deref().unwrap_or_default();
+            if name.is_empty() {
+                return Err(self.refuse(format!("input {index}"), "it has no name"));
+            }
+            let declaration = types::read_declaration(info, tree.take(11, index), 0);
+            let value = self.define(id, name, declaration.ty.clone(), None)?;
+            self.c.add_input(id, value, declaration);
+        }
+        for (index, tensor) in message.initializer.into_iter().enumerate() {
+            self.initializer(id, index, tensor, tree.take(5, index))?;
+        }
+        for (index, mut tensor) in message.sparse_initializer.into_iter().enumerate() {
+            let name = tensor.values.as_mut().and_then(|values| values.name.take()).unwrap_or_default();
+            let place = format!("sparse initializer '{name}'");
+            let read = tensors::read_sparse(tensor, tree.take(15, index), self.files);
+            let tensor = read.map_err(|what| self.refuse(place.as_str(), what))?;
+            self.constant(id, index, &name, Constant::Sparse(tensor.into()))?;
+        }
+        self.nodes(id, message.node, &mut tree, 1)?;
+        for (index, info) in message.output.iter().enumerate() {
+            let name = info.name.as_deref().unwrap_or_default();
+            let declaration = types::read_declaration(info, tree.take(12, index), 0);
+            self.output(id, index, name, declaration)?;
+        }
+        for (index, info) in message.value_info.iter().enumerate() {
+            let declaration = types::read_declaration(info, tree.take(13, index), index as u32);
+            self.declare(id, info.name.as_deref().unwrap_or_default(), declaration);
+        }
+        self.leave(id)
+    }
+
+    fn function(
+        &mut self,
+        index: usize,
+        message: FunctionProto,
+        mut tree: Unknown,
+        calls: &mut Calls,
+    ) -> Result<Function, Refusal> {
+        let mut rest = Remainder::new(&mut tree);
+        let name = self.text(rest.text(1, &message.name, true));
+        let domain = self.text(rest.text(10, &message.domain, true));
+        let overload = self.text(rest.text(13, &message.overload, false));
+        let doc = rest.text(8, &message.doc_string, false).into();
+        let metadata = rest.pairs(14, &message.metadata_props, &mut tree);
+        let opsets = rest.opsets(9, &message.opset_import, &mut tree);
+        let extra = rest.finish();
+        let graph = self.c.add_graph(GraphKind::Function(index as u32));
+        let draft = self.c.graph_mut(graph);
+        draft.name = name.clone();
+        draft.doc = doc;
+        draft.metadata = metadata;
+        calls.declare(&name, &domain, &overload, index);
+        for node in &message.node {
+            calls.note(index, node);
+        }
+        self.enter(format!("function {name}"), message.node.len());
+        for (index, input) in message.input.iter().enumerate() {
+            if input.is_empty() {
+                return Err(self.refuse(format!("input {index}"), "it has no name"));
+            }
+            let value = self.define(graph, input, Type::Unknown, None)?;
+            self.c.add_input(graph, value, Declaration::default());
+        }
+        self.nodes(graph, message.node, &mut tree, 7)?;
+        for (index, output) in message.output.iter().enumerate() {
+            self.output(graph, index, output, Declaration::default())?;
+        }
+        for (index, info) in message.value_info.iter().enumerate() {
+            let declaration = types::read_declaration(info, tree.take(12, index), index as u32);
+            self.declare(graph, info.name.as_deref().unwrap_or_default(), declaration);
+        }
+        let mut defaults = Vec::new();
+        for (index, attribute) in message.attribute_proto.into_iter().enumerate() {
+            let place = format!("default of attribute '{}'", attribute.name.as_deref().unwrap_or_default());
+            defaults.push(self.attribute(None, graph, attribute, tree.take(11, index), &place)?);
+        }
+        self.leave(graph)?;
+        let attributes = message.attribute.iter().map(|name| self.text(name)).collect();
+        Ok(Function { name, domain, overload, graph, attributes, defaults, opsets, extra })
+    }
+
+    fn nodes(
+        &mut self,
+        graph: GraphId,
+        nodes: Vec<NodeProto>,
+        tree: &mut Unknown,
+        number: u32,
+    ) -> Result<(), Refusal> {
+        // All outputs first: a reader may stand before its producer, and is sorted behind it later.
+        let mut outputs: Vec<Vec<Option<ValueId>>> = Vec::with_capacity(nodes.len());
+        for (position, node) in nodes.iter().enumerate() {
+            let mut ids = Vec::with_capacity(node.output.len());
+            for name in &node.output {
+                ids.push(match name.is_empty() {
+                    true => None,
+                    false => Some(self.define(graph, name, Type::Unknown, Some((position as u32, node)))?),
+                });
+            }
+            outputs.push(ids);
+        }
+        for (position, (node, outputs)) in nodes.into_iter().zip(outputs).enumerate() {
+            if let Some(frame) = self.frames.last_mut() {
+                frame.current = position as u32;
+            }
+            self.node(graph, position, node, outputs, tree.take(number, position))?;
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.current = u32::MAX;
+        }
+        Ok(())
+    }
+
+    fn node(
+        &mut self,
+        graph: GraphId,
+        position: usize,
+        message: NodeProto,
+        outputs: Vec<Option<ValueId>>,
+        mut tree: Unknown,
+    ) -> Result<(), Refusal> {
+        let place = node_place(position, &message);
+        let id = self.c.reserve_node();
+        let mut rest = Remainder::new(&mut tree);
+        let mut node = Node::new(graph, "");
+        node.name = self.text(rest.text(3, &message.name, false));
+        node.op_type = self.text(rest.text(4, &message.op_type, true));
+        node.domain = self.text(rest.text(7, &message.domain, false));
+        node.overload = self.text(rest.text(8, &message.overload, false));
+        node.doc = self.text(rest.text(6, &message.doc_string, false));
+        node.metadata = rest.pairs(9, &message.metadata_props, &mut tree);
+        for (index, configuration) in message.device_configurations.iter().enumerate() {
+            rest.keep(10, configuration, MessageKind::NodeDeviceConfiguration, tree.take(10, index));
+        }
+        node.extra = rest.finish();
+        node.outputs = outputs.into();
+        for (index, name) in message.input.iter().enumerate() {
+            node.inputs.push(match name.is_empty() {
+                true => None,
+                false => match self.resolve(name) {
+                    Some(value) => Some(value),
+                    None => {
+                        return Err(
+                            self.refuse(place, format!("input {index} is '{name}', which nothing produces"))
+                        );
+                    }
+                },
+            });
+        }
+        for (index, attribute) in message.attribute.into_iter().enumerate() {
+            node.attributes.push(self.attribute(Some(id), graph, attribute, tree.take(5, index), &place)?);
+        }
+        self.c.set_node(id, node);
+        Ok(())
+    }
+
+    fn initializer(
+        &mut self,
+        graph: GraphId,
+        index: usize,
+        mut tensor: TensorProto,
+        tree: Unknown,
+    ) -> Result<(), Refusal> {
+        let name = tensor.name.take().unwrap_or_default();
+        let read = tensors::read_tensor(tensor, tree, self.files);
+        let tensor = read.map_err(|what| self.refuse(format!("initializer '{name}'"), what))?;
+        let missing = match &tensor.data {
+            Data::Missing(reason) => Some(format!("initializer '{name}': {reason}")),
+            _ => None,
+        };
+        let value = self.constant(graph, index, &name, tensor.into())?;
+        if let Some(text) = missing {
+            self.problems.push(Problem::new(Severity::Error, text).at_value(value));
+        }
+        Ok(())
+    }
+
+    /// Gives a value constant data: an input of that name, or a new value.
+    fn constant(
+        &mut self,
+        graph: GraphId,
+        index: usize,
+        name: &str,
+        constant: Constant,
+    ) -> Result<ValueId, Refusal> {
+        if name.is_empty() {
+            return Err(self.refuse(format!("initializer {index}"), "it has no name"));
+        }
+        let known = self.frames.last().and_then(|frame| frame.names.get(name)).map(|known| known.value);
+        let id = match known {
+            Some(id) if self.c.value(id).constant.is_none() => id,
+            Some(_) => {
+                return Err(self.refuse(format!("initializer '{name}'"), "two initializers have this name"));
+            }
+            None => {
+                let id = self.define(graph, name, constant.ty(), None)?;
+                self.c.value_mut(id).producer = Producer::Initializer;
+                id
+            }
+        };
+        let value = self.c.value_mut(id);
+        value.constant = Some(constant);
+        value.constant_position = index as u32;
+        Ok(id)
+    }
+
+    fn output(
+        &mut self,
+        graph: GraphId,
+        index: usize,
+        name: &str,
+        declaration: Declaration,
+    ) -> Result<(), Refusal> {
+        let Some(value) = self.resolve(name) else {
+            return Err(
+                self.refuse(format!("output {index}"), format!("it is '{name}', which nothing produces"))
+            );
+        };
+        self.learn_type(value, &declaration);
+        self.c.add_output(graph, value, declaration);
+        Ok(())
+    }
+
+    fn declare(&mut self, graph: GraphId, name: &str, declaration: Declaration) {
+        let known = self.frames.last().and_then(|frame| frame.names.get(name)).map(|known| known.value);
+        match known {
+            Some(value) if self.c.value(value).declaration.is_none() => {
+                self.learn_type(value, &declaration);
+                self.c.value_mut(value).declaration = Some(declaration.into());
+            }
+            _ => {
+                let name = self.text(name);
+                self.c.graph_mut(graph).stray_declarations.push((name, declaration.into()));
+            }
+        }
+    }
+
+    fn learn_type(&mut self, value: ValueId, declaration: &Declaration) {
+        let value = self.c.value_mut(value);
+        if value.ty == Type::Unknown {
+            value.ty = declaration.ty.clone();
+        }
+    }
+
+    /// A new value of the innermost graph.
+    fn define(
+        &mut self,
+        graph: GraphId,
+        name: &str,
+        ty: Type,
+        producer: Option<(u32, &NodeProto)>,
+    ) -> Result<ValueId, Refusal> {
+        let name = self.text(name);
+        let mut hidden = false;
+        if let Some((innermost, outer)) = self.frames.split_last() {
+            hidden = outer.iter().any(|frame| frame.names.contains_key(&name));
+            if let Some(known) = innermost.names.get(&name) {
+                let first = match (known.producer, self.c.value(known.value).producer) {
+                    (Some(position), _) => format!("node #{position}"),
+                    (None, Producer::Initializer) => "an initializer".to_owned(),
+                    (None, _) => "a graph input".to_owned(),
+                };
+                let (place, what) = match producer {
+                    Some((position, node)) => (node_place(position as usize, node), "an output"),
+                    None => (format!("value '{name}'"), "another value"),
+                };
+                return Err(
+                    self.refuse(place, format!("{what} has the name '{name}', which {first} has already"))
+                );
+            }
+        }
+        let id = self.c.add_value(Value::new(graph, name.clone(), ty));
+        if hidden {
+            self.shadowed += 1;
+            if self.shadowed <= LISTED {
+                let label = self.frames.last().map(|frame| frame.label.clone()).unwrap_or_default();
+                let text = format!(
+                    "'{name}' in {label} hides an outer value of the same name, which ONNX does not allow"
+                );
+                self.problems.push(Problem::new(Severity::Warning, text).at_value(id));
+            }
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.names.insert(name, Name { value: id, producer: producer.map(|(position, _)| position) });
+        }
+        Ok(id)
+    }
+
+    /// The value that a name means here: of the innermost graph that has it.
+    fn resolve(&mut self, name: &str) -> Option<ValueId> {
+        for frame in self.frames.iter_mut().rev() {
+            if let Some(known) = frame.names.get(name) {
+                if let Some(producer) = known.producer
+                    && frame.current != u32::MAX
+                {
+                    frame.reads.push((frame.current, producer));
+                }
+                return Some(known.value);
+            }
+        }
+        None
+    }
+
+    fn enter(&mut self, label: String, nodes: usize) {
+        let names = FxHashMap::with_capacity_and_hasher(nodes, Default::default());
+        self.frames.push(Frame { label, names, current: u32::MAX, reads: Vec::new() });
+    }
+
+    /// Closes the innermost graph: its nodes are brought into an order in which they can run.
+    fn leave(&mut self, graph: GraphId) -> Result<(), Refusal> {
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let Some(early) = frame.reads.iter().find(|(reader, producer)| producer >= reader) else {
+            return Ok(());
+        };
+        let nodes = self.c.graph(graph).nodes.clone();
+        let at = |position: u32| nodes.get(position as usize).copied();
+        let label = |c: &Construction, position: u32| {
+            let node = at(position).and_then(|id| c.node(id));
+            node.map(|node| node_label(position as usize, &node.name, &node.op_type)).unwrap_or_default()
+        };
+        match stable_order(nodes.len(), &frame.reads) {
+            Ok(order) => {
+                let text = format!(
+                    "the nodes of {} were not in an order in which they can run ({} stood before a node that it reads): sorted",
+                    frame.label,
+                    label(&self.c, early.0)
+                );
+                let mut problem = Problem::new(Severity::Warning, text);
+                problem.node = at(early.0);
+                self.problems.push(problem);
+                self.c.graph_mut(graph).nodes = order.into_iter().filter_map(at).collect();
+                Ok(())
+            }
+            Err(position) => {
+                let place = format!("{} in {}", label(&self.c, position), frame.label);
+                Err(Refusal::new(
+                    place,
+                    "it is part of a cycle: it reads, through other nodes, what it produces",
+                ))
+            }
+        }
+    }
+
+    /// A sentence with its place in the graphs around.
+    pub(super) fn refuse(&self, place: impl Into<String>, what: impl Into<String>) -> Refusal {
+        let place = place.into();
+        match self.frames.last() {
+            Some(frame) if frame.label != "main" => Refusal::new(format!("{place} in {}", frame.label), what),
+            _ => Refusal::new(place, what),
+        }
+    }
+
+    /// Label of a body, for messages.
+    pub(super) fn body_label(&self, node: &str, attribute: &str) -> String {
+        let outer = self.frames.last().map(|frame| frame.label.as_str()).unwrap_or_default();
+        if self.frames.len() > 3 {
+            format!("…/{node}.{attribute}")
+        } else {
+            format!("{outer}/{node}.{attribute}")
+        }
+    }
+
+    /// A problem of a tensor in an attribute whose data could not be had.
+    pub(super) fn note_missing(&mut self, node: Option<NodeId>, place: &str, data: &Data) {
+        if let Data::Missing(reason) = data {
+            let mut problem = Problem::new(Severity::Error, format!("{place}: {reason}"));
+            problem.node = node;
+            self.problems.push(problem);
+        }
+    }
+
+    /// The shared text of a name: operators, domains and exporter scopes repeat by the thousand.
+    pub(super) fn text(&mut self, text: &str) -> Text {
+        if let Some((known, ())) = self.texts.get_key_value(text) {
+            return known.clone();
+        }
+        let new: Text = text.into();
+        self.texts.insert(new.clone(), ());
+        new
+    }
+}
+
+fn node_place(position: usize, node: &NodeProto) -> String {
+    let name = node.name.as_deref().unwrap_or_default();
+    node_label(position, name, node.op_type.as_deref().unwrap_or_default())
+}
+
+fn node_label(position: usize, name: &str, op_type: &str) -> String {
+    match name.is_empty() {
+        true => format!("node #{position} ({op_type})"),
+        false => format!("node '{name}' ({op_type})"),
+    }
+}
+
+/// Which function calls which, by operator name.
+#[derive(Default)]
+struct Calls {
+    declared: BTreeMap<Key, usize>,
+    made: Vec<(usize, Key)>,
+}
+
+/// Name, domain, overload.
+type Key = (String, String, String);
+
+impl Calls {
+    fn key(name: &str, domain: &str, overload: &str) -> Key {
+        let domain = if domain == "ai.onnx" { "" } else { domain };
+        (name.to_owned(), domain.to_owned(), overload.to_owned())
+    }
+
+    fn declare(&mut self, name: &str, domain: &str, overload: &str, index: usize) {
+        self.declared.entry(Calls::key(name, domain, overload)).or_insert(index);
+    }
+
+    /// Notes the calls of a node and of the nodes in its bodies.
+    fn note(&mut self, caller: usize, node: &NodeProto) {
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        let key = Calls::key(&text(&node.op_type), &text(&node.domain), &text(&node.overload));
+        self.made.push((caller, key));
+        let bodies = node.attribute.iter().flat_map(|a| a.g.as_deref().into_iter().chain(&a.graphs));
+        for inner in bodies.flat_map(|body| &body.node) {
+            self.note(caller, inner);
+        }
+    }
+
+    fn check(self, functions: &[Function]) -> Result<(), Refusal> {
+        let mut graph = DiGraph::<usize, ()>::new();
+        let at: Vec<_> = (0..functions.len()).map(|index| graph.add_node(index)).collect();
+        for (caller, key) in &self.made {
+            let callee = self.declared.get(key).and_then(|index| at.get(*index));
+            if let (Some(caller), Some(callee)) = (at.get(*caller), callee) {
+                graph.add_edge(*caller, *callee, ());
+            }
+        }
+        match petgraph::algo::toposort(&graph, None) {
+            Ok(_) => Ok(()),
+            Err(cycle) => {
+                let name = graph.node_weight(cycle.node_id()).and_then(|index| functions.get(*index));
+                let name = name.map(|function| function.name.to_string()).unwrap_or_default();
+                Err(Refusal::new(format!("function '{name}'"), "it calls itself, directly or through others"))
+            }
+        }
+    }
+}
