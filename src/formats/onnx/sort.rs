@@ -41,10 +41,11 @@ fn on_cycle(waiting: &[usize], reads: &[(u32, u32)]) -> u32 {
     let left = |position: u32| waiting.get(position as usize).is_some_and(|number| *number > 0);
     let mut producer_of = vec![None; waiting.len()];
     for (reader, producer) in reads {
-        if left(*reader) && left(*producer) {
-            if let Some(slot) = producer_of.get_mut(*reader as usize) {
-                *slot = Some(*producer);
-            }
+        if left(*reader)
+            && left(*producer)
+            && let Some(slot) = producer_of.get_mut(*reader as usize)
+        {
+            *slot = Some(*producer);
         }
     }
     let mut at = (0u32..).zip(waiting).find(|(_, number)| **number > 0).map_or(0, |(position, _)| position);

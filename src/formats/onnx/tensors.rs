@@ -354,8 +354,7 @@ pub fn write_tensor(
         Some(entries) => {
             message.data_location = Some(tensor_proto::DataLocation::External as i32);
             message.raw_data = kept.present(field::RAW_DATA, true, false).then(Bytes::new);
-            let pairs: Vec<(Text, Text)> = entries.into();
-            message.external_data = kept.pairs(field::EXTERNAL_DATA, &pairs, |m| &mut m.external_data);
+            message.external_data = kept.pairs(field::EXTERNAL_DATA, &entries, |m| &mut m.external_data);
         }
         None => {
             message.data_location = kept.int(field::DATA_LOCATION, 0, false).map(|v| v as i32);
