@@ -8,4 +8,5 @@ pub mod formats;
 pub mod gui;
 pub mod ir;
 pub mod passes;
+pub mod pipeline;
 pub mod scene;

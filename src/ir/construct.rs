@@ -152,11 +152,11 @@ impl Construction {
                 self.values[port.value.index()].uses.insert(u);
             }
         }
-        let mut value_names: imbl::HashMap<Text, smallvec::SmallVec<[ValueId; 1]>> = imbl::HashMap::new();
+        let mut value_names: imbl::OrdMap<Text, smallvec::SmallVec<[ValueId; 1]>> = imbl::OrdMap::new();
         for (i, v) in self.values.iter().enumerate() {
             value_names.entry(v.name.clone()).or_default().push(ValueId(i as u32));
         }
-        let mut node_names: imbl::HashMap<Text, u32> = imbl::HashMap::new();
+        let mut node_names: imbl::OrdMap<Text, u32> = imbl::OrdMap::new();
         for n in self.nodes.iter().flatten().filter(|n| !n.name.is_empty()) {
             *node_names.entry(n.name.clone()).or_default() += 1;
         }

@@ -87,9 +87,9 @@ pub struct Model {
     pub(super) values: imbl::Vector<Option<Arc<Value>>>,
     pub(super) graphs: imbl::Vector<Arc<Graph>>,
     /// Values by name, in all graphs: new names avoid every one of them.
-    pub(super) value_names: imbl::HashMap<Text, SmallVec<[ValueId; 1]>>,
+    pub(super) value_names: imbl::OrdMap<Text, SmallVec<[ValueId; 1]>>,
     /// How many nodes have a name.
-    pub(super) node_names: imbl::HashMap<Text, u32>,
+    pub(super) node_names: imbl::OrdMap<Text, u32>,
 }
 
 impl Model {
@@ -317,6 +317,11 @@ impl Model {
             at = self.owner_of(g).and_then(|n| self.get_node(n)).map(|n| n.graph);
         }
         None
+    }
+
+    /// Values of that name in all graphs, in order of id.
+    pub fn values_named(&self, name: &str) -> &[ValueId] {
+        self.value_names.get(name).map_or(&[], |v| v)
     }
 
     /// A name that no value of any graph has: `base`, or `base_1`, `base_2`, …

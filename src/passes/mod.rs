@@ -26,6 +26,35 @@ pub enum Stage {
     Clean,
 }
 
+impl Stage {
+    /// All stages, in the order of a round.
+    pub const ALL: &'static [Stage] =
+        &[Stage::Eliminate, Stage::Fold, Stage::Fuse, Stage::Layout, Stage::Clean];
+
+    /// Name in configurations and lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Eliminate => "eliminate",
+            Stage::Fold => "fold",
+            Stage::Fuse => "fuse",
+            Stage::Layout => "layout",
+            Stage::Clean => "clean",
+        }
+    }
+}
+
+impl Risk {
+    /// Name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Risk::Exact => "exact",
+            Risk::Rounding => "rounding",
+            Risk::Lossy => "lossy",
+            Risk::Risky => "risky",
+        }
+    }
+}
+
 /// How far outputs may move.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
