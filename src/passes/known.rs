@@ -1,47 +1,16 @@
-//! What passes know of operators and constants beyond types: constant data, training mode, fill values, conversions.
+//! What passes ask of constants and operators beyond the canonical view: lists, training mode, fill values, conversions.
 
-use super::Context;
-use crate::ir::{AttributeValue, Dim, ElementType, Expr, Model, Node, Tensor, ValueId};
+use crate::facts::{Facts, view};
+use crate::ir::{Dim, ElementType, Model, Node, Tensor, ValueId};
 use half::{bf16, f16};
-use std::sync::Arc;
-
-/// Data of a value that is the same at every run: an initializer that cannot be overridden, or a `Constant` node.
-pub fn constant(model: &Model, value: ValueId) -> Option<Arc<Tensor>> {
-    if let Some(tensor) = model.dense_initializer(value) {
-        return Some(tensor.clone());
-    }
-    let (node, _) = model.get_value(value)?.node()?;
-    let node = model.get_node(node)?;
-    if !node.is("Constant") {
-        return None;
-    }
-    match node.attributes.as_slice() {
-        [only] => match (&*only.name, &only.value) {
-            ("value", AttributeValue::Tensor(t)) => Some(t.clone()),
-            ("value_int", AttributeValue::Int(n)) => Some(Arc::new(Tensor::from_i64(&[], &[*n]))),
-            ("value_ints", AttributeValue::Ints(n)) => Some(Arc::new(Tensor::ints(n))),
-            ("value_float", AttributeValue::Float(x)) => Some(Arc::new(Tensor::scalar_f32(*x))),
-            ("value_floats", AttributeValue::Floats(x)) => {
-                Some(Arc::new(Tensor::from_f32(&[x.len() as u64], x)))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
 
 /// Integers of a constant of rank 0 or 1.
 pub fn constant_ints(model: &Model, value: ValueId) -> Option<Vec<i64>> {
-    let tensor = constant(model, value)?;
+    let tensor = view::constant(model, value)?;
     if tensor.dims.len() > 1 || tensor.element_count()? > 1024 {
         return None;
     }
     tensor.integers()
-}
-
-/// Elements of a small integer tensor, each known, an expression over named dimensions, or unknown.
-pub fn ints(cx: &Context, value: ValueId) -> Option<Vec<Option<Expr>>> {
-    constant_ints(cx.model, value).map(|list| list.into_iter().map(|n| Some(Expr::constant(n))).collect())
 }
 
 /// A list of integers that is an attribute in old operator sets and an input in newer ones. `Some(None)`: not given.
@@ -59,21 +28,9 @@ pub fn opset(model: &Model, node: &Node) -> i64 {
 }
 
 /// True when a Dropout or BatchNormalization surely works in inference mode, whichever way its operator set says so.
-pub fn infers(model: &Model, node: &Node) -> bool {
-    let version = opset(model, node);
-    match &*node.op_type {
-        "Dropout" if version < 7 => node.int_or("is_test", 0) == Some(1),
-        "Dropout" if version < 12 => true,
-        "Dropout" => match node.input(2) {
-            None => true,
-            Some(mode) => constant(model, mode).is_some_and(|t| t.integers().is_some_and(|m| m == [0])),
-        },
-        "BatchNormalization" if version < 7 => node.int_or("is_test", 0) == Some(1),
-        // Up to 13 the presence of further outputs asks for training.
-        "BatchNormalization" if version < 14 => node.outputs.iter().skip(1).all(Option::is_none),
-        "BatchNormalization" => node.int_or("training_mode", 0) == Some(0),
-        _ => false,
-    }
+pub fn infers(model: &Model, facts: &Facts, node: &Node) -> bool {
+    let dropout = view::dropout(model, facts, node).is_some_and(|d| d.training == Some(false));
+    dropout || view::batch_norm(model, facts, node).is_some_and(|b| b.inference)
 }
 
 /// Numbers that leave another operand as it is, or nearly do.

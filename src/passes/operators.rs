@@ -1,5 +1,7 @@
 //! Which nodes may be dropped when nobody reads them, and which may be computed once for several readers.
 
+use super::{Context, known};
+use crate::facts::Facts;
 use crate::ir::{GraphId, Model, Node};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -68,12 +70,13 @@ const DEPTH: usize = 100;
 /// Answers for the nodes of one model; each local function is looked at once.
 pub struct Natures<'m> {
     model: &'m Model,
+    facts: &'m Facts,
     functions: RefCell<BTreeMap<GraphId, Nature>>,
 }
 
 impl<'m> Natures<'m> {
-    pub fn new(model: &'m Model) -> Natures<'m> {
-        Natures { model, functions: RefCell::default() }
+    pub fn new(cx: &Context<'m>) -> Natures<'m> {
+        Natures { model: cx.model, facts: cx.facts, functions: RefCell::default() }
     }
 
     /// Nature of one node.
@@ -91,7 +94,7 @@ impl<'m> Natures<'m> {
         if !is_known(node) {
             return Nature::OPAQUE;
         }
-        let own = Nature { known: true, repeatable: !draws_numbers(self.model, node) };
+        let own = Nature { known: true, repeatable: !draws_numbers(self.model, self.facts, node) };
         node.bodies().fold(own, |nature, (_, body)| nature.and(self.graph(body, depth - 1)))
     }
 
@@ -110,10 +113,9 @@ impl<'m> Natures<'m> {
 }
 
 /// True for operators that draw random numbers or take statistics of the batch while training.
-fn draws_numbers(model: &Model, node: &Node) -> bool {
+fn draws_numbers(model: &Model, facts: &Facts, node: &Node) -> bool {
     match &*node.op_type {
-        "Dropout" => !super::known::infers(model, node),
-        "BatchNormalization" => !super::known::infers(model, node),
+        "Dropout" | "BatchNormalization" => !known::infers(model, facts, node),
         name => RANDOM.contains(&name),
     }
 }

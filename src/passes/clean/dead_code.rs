@@ -47,7 +47,7 @@ impl Pass for EliminateDeadCode {
     fn find(&self, cx: &Context, graph: GraphId, around: Option<&[NodeId]>) -> Findings {
         let model = cx.model;
         let candidates = matching::candidates(cx, graph, around);
-        let natures = Natures::new(model);
+        let natures = Natures::new(cx);
         let mut sites = Vec::new();
         for group in dead_groups(model, &natures, &candidates) {
             let Some(first) = group.first() else { continue };
@@ -60,7 +60,7 @@ impl Pass for EliminateDeadCode {
         let gone: BTreeSet<NodeId> = sites.iter().flat_map(|s| s.nodes.iter().copied()).collect();
         for id in candidates.iter().filter(|id| !gone.contains(id)) {
             let node = model.node(*id);
-            if needed_outputs(model, node) < node.outputs.len() {
+            if needed_outputs(cx, node) < node.outputs.len() {
                 let what = format!("unread outputs of {}", node.op_type).into();
                 sites.push(Site { graph, anchor: Anchor::Node(*id), nodes: vec![*id], what });
             }
@@ -93,7 +93,7 @@ impl Pass for EliminateDeadCode {
             }
             Anchor::Node(id) => {
                 let node = model.get_node(id).ok_or(Declined::Stale)?;
-                let dead = dead_among(model, &Natures::new(model), &site.nodes);
+                let dead = dead_among(model, &Natures::new(cx), &site.nodes);
                 if !dead.is_empty() {
                     let inputs: Vec<ValueId> = dead.iter().flat_map(|n| reads_of(model, *n)).collect();
                     for n in dead.iter().rev() {
@@ -101,7 +101,7 @@ impl Pass for EliminateDeadCode {
                     }
                     matching::drop_constants(&mut p, inputs, &dead);
                 } else {
-                    let needed = needed_outputs(model, node);
+                    let needed = needed_outputs(cx, node);
                     if needed == node.outputs.len() {
                         return Err(Declined::Stale);
                     }
@@ -210,7 +210,8 @@ fn dead_among(model: &Model, natures: &Natures, group: &[NodeId]) -> Vec<NodeId>
 }
 
 /// How many outputs a node has to list: those after it are optional and unread.
-fn needed_outputs(model: &Model, node: &Node) -> usize {
+fn needed_outputs(cx: &Context, node: &Node) -> usize {
+    let model = cx.model;
     let all = node.outputs.len();
     if !node.is_standard() || node.has_attribute_references() {
         return all;
@@ -218,7 +219,7 @@ fn needed_outputs(model: &Model, node: &Node) -> usize {
     let required = match &*node.op_type {
         "Dropout" | "MaxPool" | "LayerNormalization" | "Unique" | "SoftmaxCrossEntropyLoss" => 1,
         // In training the further outputs are part of what the node is asked for.
-        "BatchNormalization" if known::opset(model, node) >= 14 && known::infers(model, node) => 1,
+        "BatchNormalization" if known::infers(model, cx.facts, node) => 1,
         "LSTM" | "GRU" | "RNN" => 1,
         _ => return all,
     };

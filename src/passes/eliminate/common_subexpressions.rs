@@ -58,8 +58,8 @@ impl Pass for EliminateCommonSubexpressions {
     fn find(&self, cx: &Context, graph: GraphId, around: Option<&[NodeId]>) -> Findings {
         let nodes = matching::candidates(cx, graph, around);
         match around {
-            None => everywhere(cx.model, graph, &nodes),
-            Some(_) => beside(cx.model, graph, &nodes),
+            None => everywhere(cx, graph, &nodes),
+            Some(_) => beside(cx, graph, &nodes),
         }
     }
 
@@ -85,7 +85,7 @@ impl Pass for EliminateCommonSubexpressions {
                 if a.order >= b.order || !alike(model, a, b, |x, y| same_value(model, x, y)) {
                     return Err(Declined::Stale);
                 }
-                if let Some(blocked) = obstacle(model, &Natures::new(model), kept, copy) {
+                if let Some(blocked) = obstacle(model, &Natures::new(cx), kept, copy) {
                     return Err(Declined::Blocked(blocked));
                 }
                 merge(&mut p, kept, copy);
@@ -96,8 +96,9 @@ impl Pass for EliminateCommonSubexpressions {
 }
 
 /// All sites of a graph, by numbering values: results of alike nodes get one number, so that what reads them is alike too.
-fn everywhere(model: &Model, graph: GraphId, nodes: &[NodeId]) -> Findings {
-    let natures = Natures::new(model);
+fn everywhere(cx: &Context, graph: GraphId, nodes: &[NodeId]) -> Findings {
+    let model = cx.model;
+    let natures = Natures::new(cx);
     let mut findings = Findings::default();
     let mut numbers = Numbers { model, known: FxHashMap::default(), constants: FxHashMap::default() };
     let mut seen: FxHashMap<u64, Vec<NodeId>> = FxHashMap::default();
@@ -152,8 +153,9 @@ fn everywhere(model: &Model, graph: GraphId, nodes: &[NodeId]) -> Findings {
 }
 
 /// Sites among the neighbours of a rewrite: nodes that read the same value as one of them.
-fn beside(model: &Model, graph: GraphId, nodes: &[NodeId]) -> Findings {
-    let natures = Natures::new(model);
+fn beside(cx: &Context, graph: GraphId, nodes: &[NodeId]) -> Findings {
+    let model = cx.model;
+    let natures = Natures::new(cx);
     let mut findings = Findings::default();
     let mut pairs: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
     for id in nodes {

@@ -1,5 +1,6 @@
 //! When a node's result surely equals one of its inputs to the bit: one rule an operator.
 
+use crate::facts::view;
 use crate::ir::{AttributeValue, Dim, Expr, Model, Node, NodeId, Shape, ValueId};
 use crate::passes::known::{self, Fill};
 use crate::passes::{Blocked, Context, matching};
@@ -59,7 +60,7 @@ fn shape<'a>(cx: &'a Context, value: ValueId) -> Option<&'a Shape> {
 fn dropout(cx: &Context, id: NodeId, node: &Node) -> Verdict {
     let model = cx.model;
     let Some(source) = node.input(0) else { return Verdict::Different };
-    if !known::infers(model, node) {
+    if !known::infers(model, cx.facts, node) {
         let miss = matching::blocked(model, id, "the Dropout may work in training mode", id);
         return Verdict::NearMiss(miss);
     }
@@ -90,7 +91,7 @@ fn with_neutral(cx: &Context, id: NodeId, node: &Node) -> Verdict {
     let commutes = matches!(&*node.op_type, "Add" | "Mul" | "And" | "Or" | "Xor");
     let sides = [(left, right, true), (right, left, commutes)];
     for (source, other, allowed) in sides {
-        let Some(tensor) = known::constant(model, other).filter(|_| allowed) else { continue };
+        let Some(tensor) = view::constant(model, other).filter(|_| allowed) else { continue };
         let (Some(fill), float) = (known::fill(&tensor), tensor.element.is_float()) else { continue };
         let neutral = match (&*node.op_type, fill) {
             ("Mul" | "Div" | "And", Fill::One) => true,
@@ -161,7 +162,7 @@ fn same_target(cx: &Context, node: &Node) -> bool {
     let Some(from) = node.input(0).and_then(|v| shape(cx, v)) else { return false };
     let target: Vec<Option<Expr>> = match (node.attribute("shape"), node.input(1)) {
         (Some(AttributeValue::Ints(s)), None) => s.iter().map(|n| Some(Expr::constant(*n))).collect(),
-        (None, Some(v)) => match known::ints(cx, v) {
+        (None, Some(v)) => match cx.facts.ints(cx.model, v) {
             Some(target) => target,
             None => return false,
         },
@@ -226,7 +227,7 @@ fn takes_all(cx: &Context, node: &Node) -> bool {
     let (Some(axes), Some(steps)) = (fixed("axes", 3), fixed("steps", 4)) else { return false };
     let ends: Vec<Option<Expr>> = match (node.attribute("ends"), node.input(2)) {
         (Some(AttributeValue::Ints(e)), None) => e.iter().map(|n| Some(Expr::constant(*n))).collect(),
-        (None, Some(v)) => match known::ints(cx, v) {
+        (None, Some(v)) => match cx.facts.ints(cx.model, v) {
             Some(ends) => ends,
             None => return false,
         },
@@ -265,7 +266,7 @@ fn splits_into_one(model: &Model, node: &Node) -> bool {
 
 fn expands_nothing(cx: &Context, node: &Node) -> bool {
     let (Some(from), Some(target)) =
-        (node.input(0).and_then(|v| shape(cx, v)), node.input(1).and_then(|v| known::ints(cx, v)))
+        (node.input(0).and_then(|v| shape(cx, v)), node.input(1).and_then(|v| cx.facts.ints(cx.model, v)))
     else {
         return false;
     };
@@ -291,8 +292,8 @@ fn keeps_size(model: &Model, node: &Node) -> bool {
     let version = known::opset(model, node);
     let scales = match (node.attribute("scales"), upsample || version < 11) {
         (Some(AttributeValue::Floats(s)), _) => Some(s.to_vec()),
-        (None, true) => node.input(1).and_then(|v| known::constant(model, v)?.as_f32()),
-        (None, false) => node.input(2).and_then(|v| known::constant(model, v)?.as_f32()),
+        (None, true) => node.input(1).and_then(|v| view::constant(model, v)?.as_f32()),
+        (None, false) => node.input(2).and_then(|v| view::constant(model, v)?.as_f32()),
         _ => None,
     };
     let centred = upsample

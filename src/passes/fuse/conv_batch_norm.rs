@@ -10,6 +10,7 @@
 //! variances, and when a result leaves the element type's range. Shared weights are copied, never changed in place.
 //! All opsets; before opset 7 only with `is_test = 1`.
 
+use crate::facts::view;
 use crate::ir::{
     Constant, Edit, GraphId, Model, Node, NodeId, Patch, PatchBuilder, Producer, Tensor, Type, ValueId,
 };
@@ -155,7 +156,7 @@ fn conditions(cx: &Context, norm: NodeId, conv: NodeId) -> Result<Constants, Blo
     if node.has_attribute_references() || before.has_attribute_references() {
         return Err(no("an attribute is set by the caller of the function".into(), norm));
     }
-    if !known::infers(model, node) {
+    if !known::infers(model, cx.facts, node) {
         return Err(no("the BatchNormalization works in training mode".into(), norm));
     }
     if node.outputs.iter().skip(1).flatten().any(|v| !model.value(*v).uses.is_empty()) {
@@ -170,7 +171,7 @@ fn conditions(cx: &Context, norm: NodeId, conv: NodeId) -> Result<Constants, Blo
     }
     let constant = |v: Option<ValueId>, of: &Node, at: NodeId, index: usize, what: &str| {
         let v = v.ok_or_else(|| no(format!("{} has no {what}", of.op_type), at))?;
-        match known::constant(model, v) {
+        match view::constant(model, v) {
             Some(t) if known::is_computable(t.element) && t.bytes().is_some() => Ok((v, t)),
             Some(_) => Err(no(
                 format!("the {what} '{}' is not floating-point data at hand", model.value(v).name),

@@ -127,7 +127,7 @@ fn positions(axes: &[i64], rank: Option<usize>) -> Option<Vec<i64>> {
 fn target_stands_alone(cx: &Context, node: &Node, source: Option<&Shape>, middle: Option<&Shape>) -> bool {
     let elements: Option<Vec<Option<Expr>>> = match (node.attribute("shape"), node.input(1)) {
         (Some(a), None) => a.ints().map(|s| s.iter().map(|n| Some(Expr::constant(*n))).collect()),
-        (None, Some(v)) => known::ints(cx, v),
+        (None, Some(v)) => cx.facts.ints(cx.model, v),
         _ => None,
     };
     match node.int_or("allowzero", 0) {
