@@ -7,7 +7,7 @@ use bytes::Bytes;
 use passlens::formats::onnx::proto::ModelProto;
 use passlens::formats::onnx::schema::MessageKind;
 use passlens::formats::onnx::{second_reader, wire};
-use passlens::formats::{self, SaveOptions};
+use passlens::formats::{self, DataPlacement, SaveOptions};
 use passlens::ir::check::check;
 use passlens::ir::{Constant, Model};
 use prost::Message;
@@ -87,6 +87,15 @@ fn assert_identity(path: &Path, out: &Path) {
         };
         assert!(same, "a weight of {} changed", path.display());
     }
+    let json = out.with_extension("json");
+    save(&opened.model, &json, path);
+    let through_json = formats::open(&json).unwrap_or_else(|error| panic!("{error}"));
+    let inline = SaveOptions { data: DataPlacement::Inline, ..SaveOptions::default() };
+    for (model, name) in [(&opened.model, "direct.onnx"), (&through_json.model, "through_json.onnx")] {
+        formats::save(model, &out.with_file_name(name), &inline).unwrap();
+    }
+    let both = ["direct.onnx", "through_json.onnx"].map(|name| fs::read(out.with_file_name(name)).unwrap());
+    assert!(both[0] == both[1], "{} changed by way of JSON", path.display());
     let first = fs::read(out).unwrap();
     save(&again.model, out, out);
     assert!(fs::read(out).unwrap() == first, "{} is not byte-stable", path.display());

@@ -1,6 +1,6 @@
 //! Bytes of files: large ones mapped, small ones copied; and files written beside and renamed.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -47,4 +47,12 @@ pub fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder_of(target))
+}
+
+/// Gives a new file the permissions of the one that it replaces.
+pub fn keep_mode(old: &Path, new: &File) {
+    if let Ok(metadata) = fs::metadata(old) {
+        // Not worth failing for: the content is right either way.
+        new.set_permissions(metadata.permissions()).ok();
+    }
 }

@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod file;
+pub mod json;
 pub mod onnx;
 pub mod recognise;
 
@@ -65,13 +66,24 @@ pub struct Renamed {
     pub to: Text,
 }
 
-/// Reads a model.
+/// Reads a model: ONNX, or a JSON graph, told apart by content.
 pub fn open(path: &Path) -> Result<Imported, FormatError> {
     let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
-    onnx::read(bytes, path, Some(&file::folder_of(path)))
+    match has_json_extension(path) || json::looks_like_json(&bytes) {
+        true => json::read(&bytes, path),
+        false => onnx::read(bytes, path, Some(&file::folder_of(path))),
+    }
 }
 
-/// Writes a model. An existing file is replaced whole, after the new one has been read back and compared.
+/// Writes a model: a JSON graph when `path` ends in `.json`, else ONNX. An existing file is replaced whole, after the new
+/// one has been read back and compared.
 pub fn save(model: &Model, path: &Path, options: &SaveOptions) -> Result<SaveReport, FormatError> {
-    onnx::save::save(model, path, options)
+    match has_json_extension(path) {
+        true => json::save(model, path, options),
+        false => onnx::save::save(model, path, options),
+    }
+}
+
+fn has_json_extension(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }

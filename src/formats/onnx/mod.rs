@@ -30,6 +30,11 @@ pub fn read(bytes: Bytes, path: &Path, folder: Option<&Path>) -> Result<Imported
     if let Some(what) = recognise::foreign(&bytes) {
         return Err(FormatError::not_a_model(path, what));
     }
+    read_message(bytes, path, folder)
+}
+
+/// The same for bytes that are a `ModelProto` beyond doubt: made here from another form of the model.
+pub fn read_message(bytes: Bytes, path: &Path, folder: Option<&Path>) -> Result<Imported, FormatError> {
     let damaged =
         |what: String| FormatError::not_a_model(path, format!("not an ONNX model, or damaged: {what}"));
     let tree = wire::scan(&bytes, MessageKind::Model).map_err(|error| damaged(error.to_string()))?;

@@ -252,12 +252,12 @@ fn verify(
 
 /// Renames the new files to their places. Should the second rename fail, the old data file comes back.
 fn put_in_place(path: &Path, model: NamedTempFile, data: Option<PlacedData>) -> std::io::Result<()> {
-    keep_mode(path, &model);
+    file::keep_mode(path, model.as_file());
     let Some(data) = data else {
         model.persist(path)?;
         return Ok(());
     };
-    keep_mode(&data.path, &data.written.file);
+    file::keep_mode(&data.path, data.written.file.as_file());
     let old_data = match data.path.symlink_metadata() {
         Ok(_) => {
             let backup = file::beside(&data.path)?.into_temp_path();
@@ -276,14 +276,6 @@ fn put_in_place(path: &Path, model: NamedTempFile, data: Option<PlacedData>) -> 
         }
     }
     placed
-}
-
-/// A file that replaces another has its permissions.
-fn keep_mode(old: &Path, new: &NamedTempFile) {
-    if let Ok(metadata) = fs::metadata(old) {
-        // Not worth failing for: the content is right either way.
-        new.as_file().set_permissions(metadata.permissions()).ok();
-    }
 }
 
 /// New names for nodes so that in the main graph with its bodies, and in each function with its, no two are called the

@@ -185,6 +185,45 @@ fn count_up(counts: &mut Vec<(u32, usize)>, number: u32) -> usize {
     0
 }
 
+/// One known field as it stands on the wire.
+pub struct WireField<'a> {
+    pub field: &'static Field,
+    /// The value without tag and length; several numbers behind each other when they are packed.
+    pub bytes: &'a [u8],
+}
+
+impl WireField<'_> {
+    /// The numbers of a varint field.
+    pub fn varints(&self) -> Vec<u64> {
+        let mut reader = Reader { bytes: self.bytes, at: 0, end: self.bytes.len() };
+        let mut numbers = Vec::new();
+        while reader.at < reader.end {
+            match reader.varint() {
+                Ok(number) => numbers.push(number),
+                Err(_) => break,
+            }
+        }
+        numbers
+    }
+}
+
+/// The known fields of a `message`, in the order in which they stand; unknown ones are passed over.
+pub fn known_fields(encoded: &[u8], message: MessageKind) -> Result<Vec<WireField<'_>>, WireError> {
+    let mut reader = Reader { bytes: encoded, at: 0, end: encoded.len() };
+    let mut fields = Vec::new();
+    while reader.at < reader.end {
+        let (number, wire) = reader.tag().map_err(WireError::new)?;
+        match field(message, number) {
+            None => reader.skip(number, wire, 0).map_err(WireError::new)?,
+            Some(known) => {
+                let (from, to) = reader.value(known, wire).map_err(WireError::new)?;
+                fields.push(WireField { field: known, bytes: reader.slice(from, to) });
+            }
+        }
+    }
+    Ok(fields)
+}
+
 /// `encoded`, a `message` as written by prost, with the unknown fields put back behind the known ones of each message.
 /// Unknown fields of messages that `encoded` does not have are left out.
 pub fn restore(encoded: &[u8], message: MessageKind, unknown: &Unknown) -> Result<Vec<u8>, WireError> {
@@ -241,6 +280,24 @@ pub fn write_field(out: &mut Vec<u8>, number: u32, body: &[u8]) {
     write_varint(out, u64::from(number) << 3 | u64::from(LENGTH_DELIMITED));
     write_varint(out, body.len() as u64);
     out.extend_from_slice(body);
+}
+
+/// Appends a number field.
+pub fn write_number(out: &mut Vec<u8>, number: u32, value: u64) {
+    write_varint(out, u64::from(number) << 3 | u64::from(VARINT));
+    write_varint(out, value);
+}
+
+/// Appends a field of four bytes.
+pub fn write_fixed32(out: &mut Vec<u8>, number: u32, value: [u8; 4]) {
+    write_varint(out, u64::from(number) << 3 | u64::from(FIXED32));
+    out.extend_from_slice(&value);
+}
+
+/// Appends a field of eight bytes.
+pub fn write_fixed64(out: &mut Vec<u8>, number: u32, value: [u8; 8]) {
+    write_varint(out, u64::from(number) << 3 | u64::from(FIXED64));
+    out.extend_from_slice(&value);
 }
 
 fn write_varint(out: &mut Vec<u8>, mut value: u64) {
