@@ -6,6 +6,7 @@ pub mod files;
 pub mod headless;
 pub mod panels;
 pub mod raster;
+pub mod rows;
 pub mod settings;
 pub mod theme;
 pub mod verbs;

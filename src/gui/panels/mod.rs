@@ -1,8 +1,15 @@
 //! Parts of the window around the canvas, one file each. Functions of the session that return commands.
 
+pub mod bars;
+pub mod bottom;
 pub mod browser;
+pub mod inspector;
 pub mod palette;
+pub mod pipeline;
+pub mod search;
 pub mod shortcuts;
+pub mod start;
+pub mod widgets;
 
 /// A count of bytes as people read it: bytes below 1 KiB, then KiB, MiB, GiB with three digits.
 pub fn bytes_text(bytes: u64) -> String {

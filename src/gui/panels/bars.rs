@@ -1,0 +1,260 @@
+//! Bars around the canvas: menus and views at the top, the way to the chosen thing, the slider over the rewrites, the
+//! status at the bottom.
+
+use egui::{Align, Button, Layout, RichText, Ui};
+
+use super::widgets::{cut, seconds_text};
+use crate::gui::rows::{Crumb, JobRow, StepRow};
+use crate::gui::theme::{FAMILIES, MARKS, Palette, family_name, mark_dashes, mark_name, mark_sign, size};
+use crate::gui::verbs::{Menu, Verb};
+use crate::scene::{Family, Mark, Place};
+
+/// Says whether a verb can be asked for now, or why not.
+pub type Enabled<'a> = &'a dyn Fn(Verb) -> Result<(), String>;
+
+/// The menus, and the buttons that are used most; gives the verbs that were picked.
+pub fn top_ui(
+    ui: &mut Ui,
+    enabled: Enabled,
+    checked: &dyn Fn(Verb) -> Option<bool>,
+    view: Option<Verb>,
+) -> Vec<Verb> {
+    let mut picked = Vec::new();
+    ui.horizontal(|ui| {
+        egui::MenuBar::new().ui(ui, |ui| {
+            for menu in Menu::ALL {
+                ui.menu_button(menu.name(), |ui| menu_ui(ui, menu, enabled, checked, &mut picked));
+            }
+        });
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            for (verb, text) in [(Verb::SwitchTheme, "◐"), (Verb::Palette, "⌘"), (Verb::Search, "🔍")] {
+                let button = ui.add(Button::new(text).frame(false));
+                button.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, true, verb.text()));
+                if button.on_hover_text(format!("{}  {}", verb.help(), verb.key_text(ui.ctx()))).clicked() {
+                    picked.push(verb);
+                }
+            }
+            if let Some(view) = view {
+                ui.add_space(8.0);
+                // From right to left, so the last comes first.
+                for verb in [Verb::ViewDifference, Verb::ViewBoth, Verb::ViewAfter, Verb::ViewBefore] {
+                    let button = ui.selectable_label(view == verb, verb.text());
+                    if button.on_hover_text(format!("{}  {}", verb.help(), verb.key_text(ui.ctx()))).clicked()
+                    {
+                        picked.push(verb);
+                    }
+                }
+            }
+        });
+    });
+    picked
+}
+
+fn menu_ui(
+    ui: &mut Ui,
+    menu: Menu,
+    enabled: Enabled,
+    checked: &dyn Fn(Verb) -> Option<bool>,
+    picked: &mut Vec<Verb>,
+) {
+    ui.set_min_width(230.0);
+    for &verb in Verb::ALL.iter().filter(|verb| verb.menu() == menu) {
+        let may = enabled(verb);
+        let mut text = verb.text().to_owned();
+        if let Some(on) = checked(verb) {
+            text = format!("{} {text}", if on { "✔" } else { "    " });
+        }
+        let button = Button::new(text).shortcut_text(verb.key_text(ui.ctx()));
+        let button = ui.add_enabled(may.is_ok(), button);
+        let button = match &may {
+            Ok(()) => button.on_hover_text(verb.help()),
+            Err(why) => button.on_disabled_hover_text(why),
+        };
+        if button.clicked() {
+            picked.push(verb);
+            ui.close();
+        }
+    }
+}
+
+/// The way from the model down to what is chosen; gives the part that was clicked.
+pub fn crumbs_ui(
+    ui: &mut Ui,
+    crumbs: &[Crumb],
+    can_back: bool,
+    can_forward: bool,
+) -> (Option<Option<Place>>, Vec<Verb>) {
+    let palette = Palette::of(ui);
+    let (mut went, mut picked) = (None, Vec::new());
+    ui.horizontal(|ui| {
+        for (verb, text, may) in [(Verb::Back, "◀", can_back), (Verb::Forward, "▶", can_forward)] {
+            let button = ui.add_enabled(may, Button::new(RichText::new(text).size(10.0)).frame(false));
+            button.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, may, verb.text()));
+            if button.on_hover_text(format!("{}  {}", verb.help(), verb.key_text(ui.ctx()))).clicked() {
+                picked.push(verb);
+            }
+        }
+        for (i, crumb) in crumbs.iter().enumerate() {
+            if i > 0 {
+                ui.label(RichText::new("›").color(palette.weak));
+            }
+            let last = i + 1 == crumbs.len();
+            let colour = if last { palette.text } else { palette.weak };
+            let text = RichText::new(super::shortened(&crumb.text, 40)).color(colour);
+            let button = ui.add(Button::new(text).frame(false));
+            button.widget_info(|| {
+                egui::WidgetInfo::labeled(egui::WidgetType::Button, true, format!("Go to {}", crumb.text))
+            });
+            if button.clicked() {
+                went = Some(crumb.place.clone());
+            }
+        }
+    });
+    (went, picked)
+}
+
+/// The slider over the rewrites: gives the step to show. `step` is the one that is shown; as many as there are means the
+/// end.
+pub fn steps_ui(ui: &mut Ui, steps: &[StepRow], step: u32) -> Option<u32> {
+    let palette = Palette::of(ui);
+    let last = steps.len() as u32;
+    let mut wanted = step;
+    ui.horizontal(|ui| {
+        let buttons = [
+            ("⏮", Verb::FirstStep, 0, step > 0),
+            ("◀", Verb::PreviousStep, step.saturating_sub(1), step > 0),
+            ("▶", Verb::NextStep, step + 1, step < last),
+            ("⏭", Verb::LastStep, last, step < last),
+        ];
+        for (text, verb, target, may) in buttons {
+            let button = ui.add_enabled(
+                may,
+                Button::new(RichText::new(text).size(11.0)).min_size(egui::vec2(26.0, 22.0)),
+            );
+            button.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, may, verb.text()));
+            if button.on_hover_text(format!("{}  {}", verb.help(), verb.key_text(ui.ctx()))).clicked() {
+                wanted = target;
+            }
+        }
+        ui.spacing_mut().slider_width = (ui.available_width() * 0.42).clamp(80.0, 420.0);
+        let slider = ui.add(egui::Slider::new(&mut wanted, 0..=last).show_value(false));
+        slider.widget_info(|| egui::WidgetInfo::slider(true, f64::from(step), "Rewrite"));
+        let text = match step.checked_sub(1).and_then(|i| steps.get(i as usize)) {
+            None => format!("before the first of {last} rewrites"),
+            Some(row) => format!("{} of {last}  ·  {}  ·  {}", row.number, row.pass, row.what),
+        };
+        cut(ui, RichText::new(text).color(palette.weak));
+    });
+    (wanted != step).then_some(wanted)
+}
+
+/// What the status bar says.
+pub struct Status<'a> {
+    pub file: &'a str,
+    pub nodes_before: usize,
+    pub nodes_after: usize,
+    /// Whether results were compared.
+    pub verified: &'a str,
+    pub zoom: f64,
+    pub jobs: &'a [JobRow],
+    /// Last success, said in passing.
+    pub said: &'a str,
+}
+
+/// The status bar; true when cancel was pressed.
+pub fn status_ui(ui: &mut Ui, status: &Status) -> bool {
+    let palette = Palette::of(ui);
+    let mut cancelled = false;
+    ui.horizontal(|ui| {
+        let weak = |text: String| RichText::new(text).size(size::SMALL).color(palette.weak);
+        ui.label(weak(super::shortened(status.file, 48)));
+        if status.nodes_before > 0 {
+            let text = if status.nodes_before == status.nodes_after {
+                format!("{} nodes", super::count_text(status.nodes_before))
+            } else {
+                format!(
+                    "{} → {} nodes",
+                    super::count_text(status.nodes_before),
+                    super::count_text(status.nodes_after)
+                )
+            };
+            ui.separator();
+            ui.label(weak(text));
+            ui.separator();
+            ui.label(weak(status.verified.to_owned()))
+                .on_hover_text("Whether the outputs of the two models were compared by running them");
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if status.nodes_before > 0 {
+                ui.label(weak(format!("{:.0} %", status.zoom * 100.0)));
+            }
+            for job in status.jobs {
+                ui.separator();
+                if ui.small_button("Cancel").clicked() {
+                    cancelled = true;
+                }
+                if let Some(share) = job.share {
+                    ui.add(egui::ProgressBar::new(share).desired_width(110.0).desired_height(8.0));
+                } else {
+                    ui.add(egui::Spinner::new().size(12.0));
+                }
+                ui.label(weak(format!("{}  {}", job.what, seconds_text(job.seconds))));
+            }
+            if status.jobs.is_empty() && !status.said.is_empty() {
+                ui.label(RichText::new(status.said).size(size::SMALL).color(palette.good));
+            }
+        });
+    });
+    cancelled
+}
+
+/// What the colours mean: differences, or families of operators that are there.
+pub fn legend_ui(ui: &mut Ui, compares: bool, families: &[Family], counts: &dyn Fn(Mark) -> usize) {
+    let palette = Palette::of(ui);
+    let frame = egui::Frame::new()
+        .fill(palette.surface)
+        .stroke(egui::Stroke::new(1.0, palette.border))
+        .corner_radius(6.0)
+        .inner_margin(egui::Margin::symmetric(10, 6));
+    frame.show(ui, |ui| {
+        ui.spacing_mut().item_spacing = egui::vec2(6.0, 2.0);
+        if compares {
+            for mark in MARKS {
+                ui.horizontal(|ui| {
+                    mark_sample(ui, mark);
+                    let text = format!("{}  {}", mark_name(mark), super::count_text(counts(mark)));
+                    ui.label(RichText::new(text).size(size::SMALL));
+                });
+            }
+            return;
+        }
+        for family in FAMILIES.into_iter().filter(|family| families.contains(family)) {
+            ui.horizontal(|ui| {
+                let (rect, _) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
+                ui.painter().rect_filled(rect, 3.0, palette.family(family));
+                ui.label(RichText::new(family_name(family)).size(size::SMALL));
+            });
+        }
+    });
+}
+
+/// A small box with the outline and sign of a difference.
+fn mark_sample(ui: &mut Ui, mark: Mark) {
+    let palette = Palette::of(ui);
+    let (rect, _) = ui.allocate_exact_size(egui::vec2(26.0, 14.0), egui::Sense::hover());
+    let rect = rect.shrink(1.0);
+    let stroke = egui::Stroke::new(if mark == Mark::Added { 2.0 } else { 1.4 }, palette.mark(mark));
+    ui.painter().rect_filled(rect, 2.0, palette.mark_fill(mark));
+    match mark_dashes(mark) {
+        None => {
+            ui.painter().rect_stroke(rect, 2.0, stroke, egui::StrokeKind::Inside);
+        }
+        Some((dash, gap)) => {
+            let ring =
+                [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
+            ui.painter().extend(egui::Shape::dashed_line(&ring, stroke, dash * 0.6, gap * 0.6));
+        }
+    }
+    let font = egui::FontId::monospace(11.0);
+    ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, mark_sign(mark), font, palette.mark(mark));
+}

@@ -1,0 +1,212 @@
+//! Bottom: the tables. Changes, rewrites, log and problems; a click goes to the node or step.
+
+use egui::{Align, Layout, RichText, ScrollArea, Ui, vec2};
+
+use super::widgets::{cut, empty, mark, row, seconds_text, signed};
+use crate::gui::rows::{ChangeRow, LogRow, ProblemRow, StepRow};
+use crate::gui::theme::{Palette, ROW_HEIGHT, size};
+use crate::ir::NodeId;
+
+/// Which table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tab {
+    #[default]
+    Changes,
+    Rewrites,
+    Log,
+    Problems,
+}
+
+/// What the panel remembers.
+#[derive(Debug, Default)]
+pub struct BottomState {
+    pub tab: Tab,
+    filter: String,
+}
+
+/// What a person asked for in this panel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    Change(usize),
+    ShowStep(u32),
+    Reveal(NodeId),
+}
+
+/// What the tables show.
+pub struct Tables<'a> {
+    pub changes: &'a [ChangeRow],
+    pub steps: &'a [StepRow],
+    pub log: &'a [LogRow],
+    pub problems: &'a [ProblemRow],
+    /// Step that the slider stands at.
+    pub step: Option<u32>,
+    /// Change that was visited last.
+    pub change: Option<usize>,
+}
+
+/// Draws the panel.
+pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<Ask> {
+    let mut asks = Vec::new();
+    ui.horizontal(|ui| {
+        let tabs = [
+            (Tab::Changes, "Changes", tables.changes.len()),
+            (Tab::Rewrites, "Rewrites", tables.steps.len()),
+            (Tab::Log, "Log", tables.log.len()),
+            (Tab::Problems, "Problems", tables.problems.len()),
+        ];
+        for (tab, name, count) in tabs {
+            let text =
+                if count > 0 { format!("{name}  {}", super::count_text(count)) } else { name.to_owned() };
+            let button = ui.selectable_label(state.tab == tab, text);
+            button.widget_info(|| {
+                egui::WidgetInfo::selected(egui::WidgetType::Button, true, state.tab == tab, name)
+            });
+            if button.clicked() {
+                state.tab = tab;
+            }
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let field =
+                egui::TextEdit::singleline(&mut state.filter).hint_text("Filter rows").desired_width(170.0);
+            ui.add(field);
+        });
+    });
+    ui.separator();
+    let words: Vec<String> = state.filter.split_whitespace().map(str::to_lowercase).collect();
+    let fits = |line: String| {
+        let line = line.to_lowercase();
+        words.iter().all(|word| line.contains(word.as_str()))
+    };
+    match state.tab {
+        Tab::Changes => {
+            let shown = positions(tables.changes, words.is_empty(), |c| {
+                let pass = c.pass.as_deref().unwrap_or_default();
+                fits(format!(
+                    "{} {} {} {pass} {}",
+                    c.operator,
+                    c.name,
+                    c.detail,
+                    crate::gui::theme::mark_name(c.mark)
+                ))
+            });
+            table(ui, &shown, ("No changes", "The pipeline leaves this model as it is"), |ui, i| {
+                change_ui(ui, &tables.changes[i], i, tables.change == Some(i), &mut asks);
+            });
+        }
+        Tab::Rewrites => {
+            let shown = positions(tables.steps, words.is_empty(), |s| {
+                fits(format!("{} {} {}", s.pass, s.what, s.name))
+            });
+            table(ui, &shown, ("No rewrites", "Switch on a pass that finds something"), |ui, i| {
+                step_ui(ui, &tables.steps[i], tables.step, &mut asks);
+            });
+        }
+        Tab::Log => {
+            let shown = positions(tables.log, words.is_empty(), |l| {
+                fits(format!("{} {} {} {}", l.pass, l.kind, l.scope, l.result))
+            });
+            table(ui, &shown, ("The log is empty", "It fills when the pipeline runs"), |ui, i| {
+                log_ui(ui, &tables.log[i], &mut asks);
+            });
+        }
+        Tab::Problems => {
+            let shown = positions(tables.problems, words.is_empty(), |p| fits(p.text.clone()));
+            table(ui, &shown, ("No problems", "The file says nothing that contradicts itself"), |ui, i| {
+                problem_ui(ui, &tables.problems[i], &mut asks);
+            });
+        }
+    }
+    asks
+}
+
+fn positions<T>(rows: &[T], all: bool, fits: impl Fn(&T) -> bool) -> Vec<usize> {
+    (0..rows.len()).filter(|&i| all || fits(&rows[i])).collect()
+}
+
+/// Only the rows in view are drawn.
+fn table(ui: &mut Ui, shown: &[usize], nothing: (&str, &str), mut draw: impl FnMut(&mut Ui, usize)) {
+    if shown.is_empty() {
+        empty(ui, nothing.0, nothing.1);
+        return;
+    }
+    ui.spacing_mut().item_spacing.y = 1.0;
+    ScrollArea::vertical().auto_shrink(false).show_rows(ui, ROW_HEIGHT, shown.len(), |ui, rows| {
+        for &i in &shown[rows] {
+            draw(ui, i);
+        }
+    });
+}
+
+/// Text in a column of its own.
+fn column(ui: &mut Ui, width: f32, text: RichText) {
+    ui.allocate_ui_with_layout(vec2(width, ROW_HEIGHT), Layout::left_to_right(Align::Center), |ui| {
+        ui.set_min_width(width);
+        ui.set_max_width(width);
+        cut(ui, text);
+    });
+}
+
+fn change_ui(ui: &mut Ui, change: &ChangeRow, index: usize, current: bool, asks: &mut Vec<Ask>) {
+    let palette = Palette::of(ui);
+    let label = format!("{} {} {}", crate::gui::theme::mark_name(change.mark), change.operator, change.name);
+    let response = row(ui, &label, current, |ui| {
+        mark(ui, change.mark);
+        column(ui, 150.0, RichText::new(&*change.operator));
+        column(ui, 260.0, RichText::new(super::shortened(&change.name, 48)).color(palette.weak));
+        if let Some(pass) = &change.pass {
+            column(ui, 190.0, RichText::new(&**pass).color(palette.badge).size(size::SMALL));
+        } else {
+            column(ui, 190.0, RichText::new(""));
+        }
+        cut(ui, RichText::new(&change.detail).color(palette.weak));
+    });
+    if response.clicked() {
+        asks.push(Ask::Change(index));
+    }
+}
+
+fn step_ui(ui: &mut Ui, step: &StepRow, current: Option<u32>, asks: &mut Vec<Ask>) {
+    let palette = Palette::of(ui);
+    let response = row(ui, &format!("Rewrite {}", step.number), current == Some(step.number), |ui| {
+        column(ui, 44.0, RichText::new(step.number.to_string()).monospace().color(palette.badge));
+        column(ui, 190.0, RichText::new(&*step.pass));
+        column(ui, 220.0, RichText::new(&*step.what).color(palette.weak));
+        column(ui, 64.0, RichText::new(signed(step.node_change)).monospace());
+        cut(ui, RichText::new(super::shortened(&step.name, 60)).color(palette.weak));
+    });
+    if response.clicked() {
+        asks.push(Ask::ShowStep(step.number));
+    }
+}
+
+fn log_ui(ui: &mut Ui, line: &LogRow, asks: &mut Vec<Ask>) {
+    let palette = Palette::of(ui);
+    let response = row(ui, &format!("Log {} {}", line.pass, line.scope), false, |ui| {
+        column(ui, 64.0, RichText::new(seconds_text(line.seconds)).monospace().color(palette.weak));
+        column(ui, 190.0, RichText::new(&*line.pass));
+        column(ui, 80.0, RichText::new(line.kind).color(palette.weak));
+        column(ui, 260.0, RichText::new(super::shortened(&line.scope, 50)).color(palette.weak));
+        let colour = if line.bad { palette.error } else { palette.text };
+        cut(ui, RichText::new(&line.result).color(colour));
+    });
+    if response.clicked()
+        && let Some(step) = line.step
+    {
+        asks.push(Ask::ShowStep(step));
+    }
+}
+
+fn problem_ui(ui: &mut Ui, problem: &ProblemRow, asks: &mut Vec<Ask>) {
+    let palette = Palette::of(ui);
+    let response = row(ui, &problem.text, false, |ui| {
+        let (sign, colour) =
+            if problem.severe { ("error", palette.error) } else { ("note", palette.warning) };
+        super::widgets::pill(ui, sign, colour);
+        cut(ui, problem.text.as_str());
+    });
+    if response.clicked()
+        && let Some(node) = problem.node
+    {
+        asks.push(Ask::Reveal(node));
+    }
+}
