@@ -284,6 +284,12 @@ pub fn mix(a: Color32, b: Color32, t: f32) -> Color32 {
 
 /// Gives both of egui's themes this look.
 pub fn install(ctx: &egui::Context) {
+    let mut fonts = egui::FontDefinitions::default();
+    // The text font has no arrows and few signs; the one for code has.
+    if let Some(list) = fonts.families.get_mut(&egui::FontFamily::Proportional) {
+        list.push("Hack".to_owned());
+    }
+    ctx.set_fonts(fonts);
     for (theme, palette) in [(Theme::Light, &Palette::LIGHT), (Theme::Dark, &Palette::DARK)] {
         ctx.style_mut_of(theme, |style| {
             style.visuals = visuals(palette);

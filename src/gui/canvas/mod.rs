@@ -9,7 +9,7 @@ mod look;
 mod minimap;
 mod shown;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 
 use std::cell::RefCell;

@@ -28,7 +28,9 @@ pub fn top_ui(
         });
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             for (verb, text) in [(Verb::SwitchTheme, "◐"), (Verb::Palette, "⌘"), (Verb::Search, "🔍")] {
-                let button = ui.add(Button::new(text).frame(false));
+                let button =
+                    Button::new(RichText::new(text).size(15.0)).frame(false).min_size(egui::vec2(24.0, 22.0));
+                let button = ui.add(button);
                 button.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, true, verb.text()));
                 if button.on_hover_text(format!("{}  {}", verb.help(), verb.key_text(ui.ctx()))).clicked() {
                     picked.push(verb);
@@ -217,7 +219,8 @@ pub fn legend_ui(ui: &mut Ui, compares: bool, families: &[Family], counts: &dyn 
         .corner_radius(6.0)
         .inner_margin(egui::Margin::symmetric(10, 6));
     frame.show(ui, |ui| {
-        ui.spacing_mut().item_spacing = egui::vec2(6.0, 2.0);
+        ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
+        ui.spacing_mut().interact_size.y = 14.0;
         if compares {
             for mark in MARKS {
                 ui.horizontal(|ui| {

@@ -232,7 +232,9 @@ fn state_ui(ui: &mut Ui, pass: &PassRow) {
     }
     if pass.risk != Risk::Exact {
         let colour = if pass.risk == Risk::Rounding { palette.weak } else { palette.error };
-        pill(ui, risk_name(pass.risk), colour).on_hover_text(risk_help(pass.risk));
+        let sign = if pass.risk == Risk::Rounding { "≈" } else { "!" };
+        let help = format!("{}: {}", risk_name(pass.risk), risk_help(pass.risk));
+        pill(ui, sign, colour).on_hover_text(help);
     }
 }
 

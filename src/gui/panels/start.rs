@@ -64,9 +64,17 @@ pub fn start_ui(ui: &mut Ui, samples: &[SampleRow], recent: &[Recent], dragging:
                 drop_ui(ui, dragging, &mut asks);
                 ui.add_space(GAP * 1.5);
                 if width > 560.0 {
-                    ui.columns(2, |columns| {
-                        samples_ui(&mut columns[0], samples, &mut asks);
-                        recent_ui(&mut columns[1], recent, &mut asks);
+                    ui.horizontal_top(|ui| {
+                        let half = (width - 28.0) / 2.0;
+                        ui.spacing_mut().item_spacing.x = 28.0;
+                        ui.vertical(|ui| {
+                            ui.set_width(half);
+                            samples_ui(ui, samples, &mut asks);
+                        });
+                        ui.vertical(|ui| {
+                            ui.set_width(half);
+                            recent_ui(ui, recent, &mut asks);
+                        });
                     });
                 } else {
                     samples_ui(ui, samples, &mut asks);
@@ -87,7 +95,7 @@ fn drop_ui(ui: &mut Ui, dragging: bool, asks: &mut Vec<Ask>) {
     ui.painter().rect(rect, 10.0, fill, Stroke::NONE, StrokeKind::Inside);
     let ring = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
     ui.painter().extend(egui::Shape::dashed_line(&ring, Stroke::new(1.2, line), 6.0, 5.0));
-    let inner = egui::Rect::from_center_size(rect.center(), vec2(rect.width() - 32.0, 76.0));
+    let inner = egui::Rect::from_center_size(rect.center(), vec2(rect.width() - 32.0, 62.0));
     let mut child =
         ui.new_child(egui::UiBuilder::new().max_rect(inner).layout(Layout::top_down(Align::Center)));
     let text = if dragging { "Drop to open" } else { "Drop a model here: .onnx, .json or the text form" };

@@ -1,0 +1,471 @@
+//! The window's frame: bars, panels and canvases around a sheet. Draws, and gives back what was asked for.
+
+use egui::{Area, CentralPanel, Frame, Id, Margin, Order, Panel, Rect, RichText, Stroke, Ui, pos2, vec2};
+
+use super::canvas::{self, Canvas};
+use super::panels::palette::{Entry, PaletteState, Picked, palette_ui};
+use super::panels::search::{self, SearchState, search_ui};
+use super::panels::widgets::cut;
+use super::panels::{bars, bottom, inspector, pipeline, shortcuts, start};
+use super::settings::Settings;
+use super::sheet::{Ask, Sheet, View};
+use super::theme::{Palette, mark_name, mark_sign, size};
+use super::verbs::Verb;
+use crate::scene::{Mark, Picture, PictureBox};
+
+/// Below this width the inspector is shown only when something is chosen.
+const NARROW: f32 = 1080.0;
+
+/// What the frame remembers between two drawings; nothing of it is about the model.
+pub struct Shell {
+    pub main: Canvas,
+    pub second: Canvas,
+    pipeline: pipeline::PipelineState,
+    pub bottom: bottom::BottomState,
+    palette: Option<PaletteState>,
+    pub search: Option<SearchState>,
+    shortcuts: Option<String>,
+    /// Last success, said in the status bar.
+    pub said: String,
+}
+
+impl Default for Shell {
+    fn default() -> Shell {
+        Shell {
+            main: Canvas::new("main"),
+            second: Canvas::new("second"),
+            pipeline: pipeline::PipelineState::default(),
+            bottom: bottom::BottomState::default(),
+            palette: None,
+            search: None,
+            shortcuts: None,
+            said: String::new(),
+        }
+    }
+}
+
+impl Shell {
+    /// Why a verb cannot be asked for now.
+    pub fn enabled(&self, sheet: &Sheet, verb: Verb) -> Result<(), String> {
+        use Verb::*;
+        let need = |may: bool, why: &str| if may { Ok(()) } else { Err(why.to_owned()) };
+        match verb {
+            Open | SwitchTheme | LargerText | SmallerText | ResetLayout | ReduceMotion | WheelZooms
+            | Palette | Shortcuts => Ok(()),
+            Cancel => need(!sheet.jobs.is_empty(), "nothing is running"),
+            _ if sheet.name.is_none() => Err("no model is open".to_owned()),
+            Undo => need(sheet.undo.is_some(), "nothing to undo"),
+            Redo => need(sheet.redo.is_some(), "nothing to redo"),
+            FitChosen => need(sheet.chosen.is_some(), "nothing is chosen"),
+            NextHit | PreviousHit => need(!sheet.hits.is_empty(), "nothing was found"),
+            NextChange | PreviousChange => need(!sheet.changes.is_empty(), "nothing differs"),
+            NextStep | LastStep => {
+                need((sheet.step as usize) < sheet.steps.len(), "this is the last rewrite")
+            }
+            PreviousStep | FirstStep => need(sheet.step > 0, "this is before the first rewrite"),
+            Back => need(sheet.can_back, "nowhere to go back to"),
+            Forward => need(sheet.can_forward, "nowhere to go forward to"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Verbs that concern the frame alone; false when the verb is somebody else's.
+    pub fn handle(&mut self, verb: Verb, settings: &mut Settings, still: bool, sheet: &Sheet) -> bool {
+        match verb {
+            Verb::FitAll => self.main.fit_all(still),
+            Verb::FitChosen => {
+                if let Some(place) = &sheet.chosen {
+                    self.main.fit_to(place, still);
+                }
+            }
+            Verb::ZoomIn => self.main.zoom_by(1.35, still),
+            Verb::ZoomOut => self.main.zoom_by(1.0 / 1.35, still),
+            Verb::TogglePipeline => settings.pipeline_shown = !settings.pipeline_shown,
+            Verb::ToggleInspector => settings.inspector_shown = !settings.inspector_shown,
+            Verb::ToggleBottom => settings.bottom_shown = !settings.bottom_shown,
+            Verb::ReduceMotion => settings.reduce_motion = !settings.reduce_motion,
+            Verb::WheelZooms => settings.wheel_zooms = !settings.wheel_zooms,
+            Verb::LargerText => settings.scale = (settings.scale * 1.1).min(3.0),
+            Verb::SmallerText => settings.scale = (settings.scale / 1.1).max(0.5),
+            Verb::Palette => self.palette = Some(PaletteState::default()),
+            Verb::Shortcuts => self.shortcuts = Some(String::new()),
+            Verb::Search => {
+                let text = self.search.take().map(|search| search.text).unwrap_or_default();
+                self.search = Some(SearchState { text, wants_focus: true });
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Draws everything.
+    pub fn ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings) -> Vec<Ask> {
+        let mut asks: Vec<Ask> = Vec::new();
+        let overlay = self.palette.is_some() || self.shortcuts.is_some();
+        if !overlay {
+            let pressed = Verb::pressed(ui.ctx());
+            asks.extend(pressed.into_iter().filter(|v| self.enabled(sheet, *v).is_ok()).map(Ask::Verb));
+        }
+        self.bars_ui(ui, sheet, settings, &mut asks);
+        if sheet.name.is_some() {
+            self.panels_ui(ui, sheet, settings, &mut asks);
+            self.centre_ui(ui, sheet, settings, &mut asks);
+        } else {
+            let dragging = ui.input(|i| !i.raw.hovered_files.is_empty());
+            CentralPanel::no_frame().show(ui, |ui| {
+                for ask in start::start_ui(ui, &sheet.samples, &sheet.recent, dragging) {
+                    asks.push(match ask {
+                        start::Ask::Verb(verb) => Ask::Verb(verb),
+                        start::Ask::OpenFile(path) => Ask::Open(path),
+                        start::Ask::OpenSample(name) => Ask::OpenSample(name),
+                    });
+                }
+            });
+        }
+        self.cards_ui(ui, sheet, &mut asks);
+        self.popups_ui(ui, sheet, &mut asks);
+        asks
+    }
+
+    fn bars_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
+        let palette = Palette::of(ui);
+        let bar = |margin: Margin| Frame::new().fill(palette.panel).inner_margin(margin);
+        let enabled = |verb: Verb| self.enabled(sheet, verb);
+        let checked = |verb: Verb| match verb {
+            Verb::TogglePipeline => Some(settings.pipeline_shown),
+            Verb::ToggleInspector => Some(settings.inspector_shown),
+            Verb::ToggleBottom => Some(settings.bottom_shown),
+            Verb::ReduceMotion => Some(settings.reduce_motion),
+            Verb::WheelZooms => Some(settings.wheel_zooms),
+            _ => None,
+        };
+        let view = sheet.name.as_ref().map(|_| sheet.view.verb());
+        Panel::top("top").frame(bar(Margin::symmetric(10, 5))).show(ui, |ui| {
+            asks.extend(bars::top_ui(ui, &enabled, &checked, view).into_iter().map(Ask::Verb));
+        });
+        let status = bars::Status {
+            file: sheet.name.as_deref().unwrap_or("no model"),
+            nodes_before: sheet.nodes_before,
+            nodes_after: sheet.nodes_after,
+            verified: &sheet.verified,
+            zoom: self.main.view().zoom,
+            jobs: &sheet.jobs,
+            said: &self.said,
+        };
+        Panel::bottom("status").frame(bar(Margin::symmetric(10, 2))).show(ui, |ui| {
+            if bars::status_ui(ui, &status) {
+                asks.push(Ask::Verb(Verb::Cancel));
+            }
+        });
+    }
+
+    fn panels_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
+        let palette = Palette::of(ui);
+        let room = ui.available_size();
+        let frame = Frame::new().fill(palette.panel).inner_margin(Margin::symmetric(10, 8));
+        if settings.pipeline_shown {
+            let width = if room.x < NARROW { 232.0 } else { 304.0 };
+            let panel = Panel::left("pipeline").frame(frame).default_size(width).min_size(180.0);
+            panel.max_size((room.x * 0.42).max(190.0)).show(ui, |ui| {
+                let step = Some(sheet.step).filter(|&s| s > 0);
+                for ask in pipeline::pipeline_ui(ui, &mut self.pipeline, &sheet.passes, step) {
+                    asks.push(match ask {
+                        pipeline::Ask::SetPass { pass, on } => Ask::SetPass { pass, on },
+                        pipeline::Ask::SetStage { stage, on } => Ask::SetStage { stage, on },
+                        pipeline::Ask::Move { pass, up } => Ask::MovePass { pass, up },
+                        pipeline::Ask::Exclude { key, on } => Ask::Exclude { key, on },
+                        pipeline::Ask::ShowStep(step) => Ask::ShowStep(step),
+                        pipeline::Ask::Reveal(node) => Ask::Reveal(node),
+                    });
+                }
+            });
+        }
+        if settings.inspector_shown && (room.x >= NARROW || sheet.chosen.is_some()) {
+            let width = if room.x < NARROW { 220.0 } else { 296.0 };
+            let panel = Panel::right("inspector").frame(frame).default_size(width).min_size(180.0);
+            panel.max_size((room.x * 0.42).max(190.0)).show(ui, |ui| {
+                for ask in inspector::inspector_ui(ui, &sheet.facts) {
+                    asks.push(match ask {
+                        inspector::Ask::Reveal(node) => Ask::Reveal(node),
+                        inspector::Ask::Producer(value) => Ask::Producer(value),
+                        inspector::Ask::Readers(value) => Ask::Readers(value),
+                        inspector::Ask::ShowStep(step) => Ask::ShowStep(step),
+                        inspector::Ask::Copy(text) => Ask::Copy(text),
+                    });
+                }
+            });
+        }
+        if settings.bottom_shown {
+            let height = if room.y < 700.0 { 130.0 } else { 200.0 };
+            let panel =
+                Panel::bottom("tables").frame(frame).resizable(true).default_size(height).min_size(90.0);
+            panel.max_size((room.y * 0.6).max(100.0)).show(ui, |ui| {
+                let tables = bottom::Tables {
+                    changes: &sheet.changes,
+                    steps: &sheet.steps,
+                    log: &sheet.log,
+                    problems: &sheet.problems,
+                    step: Some(sheet.step).filter(|&s| s > 0),
+                    change: sheet.change,
+                };
+                for ask in bottom::bottom_ui(ui, &mut self.bottom, &tables) {
+                    asks.push(match ask {
+                        bottom::Ask::Change(index) => Ask::Change(index),
+                        bottom::Ask::ShowStep(step) => Ask::ShowStep(step),
+                        bottom::Ask::Reveal(node) => Ask::Reveal(node),
+                    });
+                }
+            });
+        }
+    }
+
+    fn centre_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
+        let palette = Palette::of(ui);
+        let bar = Frame::new().fill(palette.panel).inner_margin(Margin::symmetric(10, 3));
+        Panel::top("crumbs").frame(bar).show(ui, |ui| {
+            let (went, picked) = bars::crumbs_ui(ui, &sheet.crumbs, sheet.can_back, sheet.can_forward);
+            asks.extend(picked.into_iter().map(Ask::Verb));
+            asks.extend(went.map(Ask::Choose));
+        });
+        if !sheet.steps.is_empty() {
+            Panel::bottom("steps").frame(bar).show(ui, |ui| {
+                asks.extend(bars::steps_ui(ui, &sheet.steps, sheet.step).map(Ask::ShowStep));
+            });
+        }
+        CentralPanel::no_frame().show(ui, |ui| {
+            let full = ui.available_rect_before_wrap();
+            self.canvases_ui(ui, sheet, settings, asks);
+            self.overlays_ui(ui, full, sheet, asks);
+        });
+    }
+
+    fn canvases_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
+        let full = ui.available_rect_before_wrap();
+        let producer = |value| sheet.producers.get(&value).cloned();
+        let request = |picture| canvas::Request {
+            picture,
+            chosen: sheet.chosen.as_ref(),
+            anchor: sheet.anchor.as_ref(),
+            compares: sheet.view == View::Difference,
+            waiting: sheet.waiting,
+            still: settings.reduce_motion,
+            wheel_zooms: settings.wheel_zooms,
+            producer: &producer,
+            card: &card_ui,
+        };
+        let mut actions = Vec::new();
+        if sheet.view == View::Both {
+            let (left, right) = full.split_left_right_at_fraction(0.5);
+            let (left, right) = (left.with_max_x(left.max.x - 1.0), right.with_min_x(right.min.x + 1.0));
+            let before = self.main.view();
+            actions.extend(self.half_ui(ui, left, "Before", true, &request(&sheet.picture)));
+            let moved_first = self.main.view() != before;
+            if moved_first {
+                self.second.set_view(self.main.view());
+            }
+            let second = self.second.view();
+            actions.extend(self.half_ui(ui, right, "After", false, &request(&sheet.second)));
+            if !moved_first && self.second.view() != second {
+                self.main.set_view(self.second.view());
+                ui.ctx().request_repaint();
+            }
+            let line = Stroke::new(2.0, Palette::of(ui).border);
+            ui.painter().vline(full.center().x, full.y_range(), line);
+        } else {
+            actions.extend(self.main.ui(ui, &request(&sheet.picture)));
+        }
+        for action in actions {
+            asks.push(match action {
+                canvas::Action::Choose(place) => Ask::Choose(place),
+                canvas::Action::Toggle(place) => Ask::Toggle(place),
+                canvas::Action::Up => Ask::Up,
+                canvas::Action::Producer(value) => Ask::Producer(value),
+                canvas::Action::Copy(text) => Ask::Copy(text),
+            });
+        }
+    }
+
+    fn half_ui(
+        &mut self,
+        ui: &mut Ui,
+        rect: Rect,
+        name: &str,
+        first: bool,
+        request: &canvas::Request,
+    ) -> Vec<canvas::Action> {
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt(name));
+        child.set_clip_rect(rect.intersect(ui.clip_rect()));
+        let canvas = if first { &mut self.main } else { &mut self.second };
+        let actions = canvas.ui(&mut child, request);
+        let palette = Palette::of(ui);
+        let galley = ui.painter().layout_no_wrap(
+            name.to_owned(),
+            egui::FontId::proportional(size::SMALL),
+            palette.weak,
+        );
+        let pill = Rect::from_min_size(rect.min + vec2(10.0, 8.0), galley.size() + vec2(14.0, 6.0));
+        ui.painter().rect(
+            pill,
+            8.0,
+            palette.surface,
+            Stroke::new(1.0, palette.border),
+            egui::StrokeKind::Inside,
+        );
+        ui.painter().galley(pill.min + vec2(7.0, 3.0), galley, palette.weak);
+        actions
+    }
+
+    /// Legend and search, above the canvas.
+    fn overlays_ui(&mut self, ui: &mut Ui, full: Rect, sheet: &Sheet, asks: &mut Vec<Ask>) {
+        if full.height() > 330.0 && full.width() > 420.0 {
+            let compares = sheet.view == View::Difference;
+            let rows = if compares { 4 } else { sheet.families.len() };
+            let height = rows as f32 * 17.5 + 14.0;
+            let place =
+                Rect::from_min_size(pos2(full.min.x + 12.0, full.max.y - height - 12.0), vec2(190.0, height));
+            if rows > 0 {
+                let mut child = ui.new_child(egui::UiBuilder::new().max_rect(place));
+                bars::legend_ui(&mut child, compares, &sheet.families, &|mark| sheet.count(mark));
+            }
+        }
+        let Some(state) = &mut self.search else { return };
+        let width = (full.width() - 32.0).min(440.0);
+        let at = pos2(full.max.x - width - 24.0, full.min.y + 10.0);
+        let mut close = false;
+        Area::new(Id::new("search")).order(Order::Middle).fixed_pos(at).show(ui.ctx(), |ui| {
+            ui.set_width(width);
+            for ask in search_ui(ui, state, &sheet.hits, sheet.hit, sheet.search_error.as_deref()) {
+                match ask {
+                    search::Ask::Text(text) => asks.push(Ask::Search(text)),
+                    search::Ask::Go(index) => asks.push(Ask::Hit(index)),
+                    search::Ask::Next => asks.push(Ask::Verb(Verb::NextHit)),
+                    search::Ask::Previous => asks.push(Ask::Verb(Verb::PreviousHit)),
+                    search::Ask::Close => close = true,
+                }
+            }
+        });
+        if close {
+            self.search = None;
+            asks.push(Ask::Search(String::new()));
+        }
+    }
+
+    /// Failures stay until they are closed.
+    fn cards_ui(&mut self, ui: &mut Ui, sheet: &Sheet, asks: &mut Vec<Ask>) {
+        if sheet.cards.is_empty() {
+            return;
+        }
+        let palette = Palette::of(ui);
+        let room = ui.ctx().content_rect();
+        let width = (room.width() - 40.0).min(560.0);
+        let at = pos2(room.center().x - width / 2.0, room.min.y + 44.0);
+        Area::new(Id::new("cards")).order(Order::Foreground).fixed_pos(at).show(ui.ctx(), |ui| {
+            for (i, card) in sheet.cards.iter().enumerate() {
+                let frame = Frame::new()
+                    .fill(palette.surface)
+                    .stroke(Stroke::new(1.2, palette.error))
+                    .corner_radius(8.0)
+                    .shadow(ui.visuals().popup_shadow)
+                    .inner_margin(12.0);
+                frame.show(ui, |ui| {
+                    ui.set_width(width - 24.0);
+                    ui.add(egui::Label::new(RichText::new(card).color(palette.text)).wrap().selectable(true));
+                    ui.horizontal(|ui| {
+                        if ui.button("Close").clicked() {
+                            asks.push(Ask::CloseCard(i));
+                        }
+                        if ui.button("Copy").clicked() {
+                            asks.push(Ask::Copy(card.clone()));
+                        }
+                    });
+                });
+            }
+        });
+    }
+
+    fn popups_ui(&mut self, ui: &mut Ui, sheet: &Sheet, asks: &mut Vec<Ask>) {
+        if let Some(mut state) = self.palette.take() {
+            let (entries, meant) = self.entries(ui.ctx(), sheet);
+            match palette_ui(ui.ctx(), &mut state, "Command, pass or sample", &entries) {
+                Picked::None => self.palette = Some(state),
+                Picked::Closed => {}
+                Picked::Entry(index) => asks.extend(meant.into_iter().nth(index)),
+            }
+        }
+        if let Some(mut filter) = self.shortcuts.take()
+            && shortcuts::shortcuts_ui(ui.ctx(), &mut filter)
+        {
+            self.shortcuts = Some(filter);
+        }
+    }
+
+    /// What the palette offers, and what each entry means.
+    fn entries(&self, ctx: &egui::Context, sheet: &Sheet) -> (Vec<Entry>, Vec<Ask>) {
+        let (mut entries, mut meant) = (Vec::new(), Vec::new());
+        for &verb in Verb::ALL {
+            let detail = match verb {
+                Verb::Undo => sheet.undo.clone(),
+                Verb::Redo => sheet.redo.clone(),
+                _ => None,
+            };
+            entries.push(Entry {
+                text: verb.text().to_owned(),
+                detail: detail.unwrap_or_else(|| verb.help().to_owned()),
+                key: verb.key_text(ctx),
+                disabled: self.enabled(sheet, verb).err(),
+            });
+            meant.push(Ask::Verb(verb));
+        }
+        for pass in &sheet.passes {
+            let text = format!("Switch {} {}", if pass.on { "off" } else { "on" }, pass.name);
+            entries.push(Entry {
+                text,
+                detail: pass.summary.to_string(),
+                key: String::new(),
+                disabled: None,
+            });
+            meant.push(Ask::SetPass { pass: pass.name.clone(), on: !pass.on });
+        }
+        for sample in &sheet.samples {
+            let text = format!("Open sample {}", sample.name);
+            entries.push(Entry { text, detail: sample.summary.clone(), key: String::new(), disabled: None });
+            meant.push(Ask::OpenSample(sample.name.clone()));
+        }
+        (entries, meant)
+    }
+}
+
+/// The card of the box under the pointer.
+fn card_ui(ui: &mut Ui, b: &PictureBox) {
+    let palette = Palette::of(ui);
+    ui.set_max_width(380.0);
+    ui.label(RichText::new(&*b.title).size(size::BODY + 1.5));
+    if !b.subtitle.is_empty() {
+        ui.label(RichText::new(&*b.subtitle).color(palette.weak));
+    }
+    for line in &b.lines {
+        ui.label(RichText::new(&**line));
+    }
+    for tag in b.tags.iter().take(12) {
+        let sign = if tag.constant { "constant" } else { "from afar" };
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(sign).size(size::SMALL).color(palette.weak));
+            cut(ui, RichText::new(&*tag.text).size(size::SMALL));
+        });
+    }
+    if b.mark != Mark::Same {
+        let text = format!("{} {}", mark_sign(b.mark), mark_name(b.mark));
+        ui.label(RichText::new(text).color(palette.mark(b.mark)));
+    }
+    if let Some(badge) = &b.badge {
+        ui.label(RichText::new(format!("by {badge}")).color(palette.badge));
+    }
+}
+
+/// Families of the boxes of a picture, in the order of the legend.
+pub fn families_of(picture: &Picture) -> Vec<crate::scene::Family> {
+    use crate::scene::BoxKind::{ClosedNode, Node};
+    let seen: std::collections::BTreeSet<_> =
+        picture.boxes.iter().filter(|b| matches!(b.kind, Node | ClosedNode)).map(|b| b.family).collect();
+    super::theme::FAMILIES.into_iter().filter(|family| seen.contains(family)).collect()
+}
