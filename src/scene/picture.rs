@@ -190,10 +190,28 @@ pub struct Line {
     pub mark: Mark,
 }
 
+/// A value shown as tags at its readers: what a line on hover would join.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Far {
+    pub value: ValueId,
+    /// Box of the producer.
+    pub from: u32,
+    /// Boxes of the readers.
+    pub readers: Vec<u32>,
+}
+
 /// A picture.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Picture {
     pub boxes: Vec<PictureBox>,
     pub lines: Vec<Line>,
+    pub far: Vec<Far>,
     pub bounds: Rect,
+}
+
+impl Picture {
+    /// Position of a place's box; `None` when it is not to be seen.
+    pub fn find(&self, place: &Place) -> Option<u32> {
+        self.boxes.iter().position(|b| b.place == *place).map(|i| i as u32)
+    }
 }

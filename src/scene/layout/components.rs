@@ -27,7 +27,7 @@ pub(super) fn split(request: &Request, topology: &Topology, rank: &[u32], drawn:
     let free = |b: u32| request.boxes[b as usize].pin == Pin::Free;
     let undrawn = |i: &u32| {
         let e = &request.edges[*i as usize];
-        !drawn[*i as usize] && e.from != e.to
+        !drawn[*i as usize] && !e.unseen && e.from != e.to
     };
     let all = || 0..request.edges.len() as u32;
     let whole = || Parts {

@@ -53,7 +53,7 @@ pub enum Pin {
 }
 
 /// One value going from a box to a box.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EdgeSpec {
     pub from: u32,
     pub to: u32,
@@ -63,6 +63,8 @@ pub struct EdgeSpec {
     pub from_x: Option<f32>,
     /// Where the line arrives, right of the centre of `to` (points); near the centre when not given.
     pub to_x: Option<f32>,
+    /// Not a line whatever the limits say: it only keeps `to` below `from`, and is no stub either.
+    pub unseen: bool,
 }
 
 /// Distances in points.

@@ -41,10 +41,11 @@ pub(super) fn assign(
 fn distinct_arcs(request: &Request, topology: &Topology) -> Vec<Arc> {
     let readers = readers(request);
     let free = |b: u32| request.boxes[b as usize].pin == Pin::Free;
+    let is_line = |i: usize| readers[i] <= request.limits.readers && !request.edges[i].unseen;
     let mut arcs: Vec<Arc> = (0..request.edges.len())
         .map(|i| {
             let (upper, lower) = topology.ends(request, i);
-            Arc { upper, lower, weight: if readers[i] <= request.limits.readers { LINE_WEIGHT } else { 1 } }
+            Arc { upper, lower, weight: if is_line(i) { LINE_WEIGHT } else { 1 } }
         })
         .filter(|a| a.upper != a.lower && free(a.upper) && free(a.lower))
         .collect();

@@ -8,7 +8,7 @@ fn boxes(n: usize) -> Vec<BoxSpec> {
 }
 
 fn edge(from: u32, to: u32) -> EdgeSpec {
-    EdgeSpec { from, to, value: from, from_x: None, to_x: None }
+    EdgeSpec { from, to, value: from, ..EdgeSpec::default() }
 }
 
 fn request(n: usize, edges: &[(u32, u32)]) -> Request {
@@ -207,6 +207,15 @@ fn long_edges_are_stubs_and_trunks_are_shared() {
 }
 
 #[test]
+fn unseen_edges_only_rank() {
+    let mut two = request(2, &[(0, 1)]);
+    two.edges[0].unseen = true;
+    let layout = run(&two);
+    assert_eq!((layout.routes.len(), layout.stubs.len()), (0, 0));
+    assert_eq!(layout.rows, [0, 1]);
+}
+
+#[test]
 fn boxes_that_stay_keep_their_order() {
     // Four branches; crossings would be fewer in another order, but the order from before holds.
     let mut edges = Vec::new();
@@ -297,6 +306,7 @@ fn random_level() -> impl Strategy<Value = Request> {
                         value,
                         from_x: fixed.then_some(3.0),
                         to_x: fixed.then_some(-4.0),
+                        unseen: false,
                     })
                     .collect(),
                 ..Request::default()

@@ -144,6 +144,7 @@ pub(super) fn drawn_edges(request: &Request, topology: &Topology, rank: &[u32]) 
             let pinned = [upper, lower].iter().any(|&b| request.boxes[b as usize].pin != Pin::Free);
             let span = rank[lower as usize].saturating_sub(rank[upper as usize]);
             upper != lower
+                && !request.edges[i].unseen
                 && readers[i] <= request.limits.readers
                 && (span <= request.limits.span || (pinned && span <= 2 * request.limits.span))
         })

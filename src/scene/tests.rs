@@ -1,0 +1,3 @@
+//! Pictures of small models made by hand.
+
+use super::*;
