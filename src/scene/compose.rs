@@ -133,8 +133,7 @@ pub(super) fn compose(
             let offset = levels[parent].offset;
             origin[parent] = Point { x: corner[parent].x + offset.x, y: corner[parent].y + offset.y };
         }
-        let siblings =
-            if parent < count { &scenery.boxes[parent].children } else { &scenery.top };
+        let siblings = if parent < count { &scenery.boxes[parent].children } else { &scenery.top };
         // Members are numbered upward, so the place in the list can be searched.
         let index = siblings.binary_search(&(at as u32)).unwrap_or(0);
         let [x, y] = levels[parent].layout.places.get(index).copied().unwrap_or_default();
@@ -163,7 +162,8 @@ fn split(scenery: &Scenery, wire: &Wire, line: bool, levels: &mut [Level]) -> Sm
         if depth(from) >= depth(to) {
             let Some(container) = up else { return pieces };
             if line {
-                let edge = levels[container as usize].edge(at_from, End::Leaves(wire.value), wire.value, true);
+                let edge =
+                    levels[container as usize].edge(at_from, End::Leaves(wire.value), wire.value, true);
                 pieces.push((container, edge));
             }
             from = container;
@@ -280,7 +280,8 @@ fn lay_out(
 
 /// Where the ports of a laid out level lie on its container's border.
 fn ports(level: &mut Level, members: usize, width: f32) {
-    let ends = level.enters.iter().map(|v| End::Enters(*v)).chain(level.leaves.iter().map(|v| End::Leaves(*v)));
+    let ends =
+        level.enters.iter().map(|v| End::Enters(*v)).chain(level.leaves.iter().map(|v| End::Leaves(*v)));
     level.port_x = ends
         .enumerate()
         .map(|(k, end)| {

@@ -125,7 +125,9 @@ fn short(tensor: &Tensor) -> Option<String> {
     }
     let elements: Vec<String> = if let Some(ints) = tensor.integers() {
         match tensor.element {
-            ElementType::BOOL => ints.iter().map(|v| if *v == 0 { "false" } else { "true" }.to_owned()).collect(),
+            ElementType::BOOL => {
+                ints.iter().map(|v| if *v == 0 { "false" } else { "true" }.to_owned()).collect()
+            }
             _ => ints.iter().map(|v| integer(*v)).collect(),
         }
     } else {
@@ -173,7 +175,9 @@ fn role(op_type: &str, input: usize) -> Option<&'static str> {
         "Reshape" | "Expand" | "ConstantOfShape" => &["input", "shape"],
         "Slice" => &["data", "starts", "ends", "axes", "steps"],
         "Squeeze" | "Unsqueeze" | "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd"
-        | "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceSumSquare" => &["data", "axes"],
+        | "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceSumSquare" => {
+            &["data", "axes"]
+        }
         "Split" => &["input", "split"],
         "Clip" => &["input", "min", "max"],
         "Pad" => &["data", "pads", "value", "axes"],
@@ -250,9 +254,22 @@ fn attribute_word(node: &Node, attribute: &Attribute) -> Option<String> {
     if node.is_standard() {
         match name {
             // Values that say nothing: defaults, and what the tags and the picture say anyway.
-            "group" | "beta" | "alpha" if default_int(1) || attribute.value.float() == Some(1.0) => return None,
-            "ceil_mode" | "count_include_pad" | "transA" | "transB" | "exclusive" | "reverse" | "select_last_index"
-            | "noop_with_empty_axes" | "training_mode" | "allowzero" | "storage_order" | "layout" | "input_forget"
+            "group" | "beta" | "alpha" if default_int(1) || attribute.value.float() == Some(1.0) => {
+                return None;
+            }
+            "ceil_mode"
+            | "count_include_pad"
+            | "transA"
+            | "transB"
+            | "exclusive"
+            | "reverse"
+            | "select_last_index"
+            | "noop_with_empty_axes"
+            | "training_mode"
+            | "allowzero"
+            | "storage_order"
+            | "layout"
+            | "input_forget"
                 if default_int(0) =>
             {
                 return None;
@@ -263,8 +280,15 @@ fn attribute_word(node: &Node, attribute: &Attribute) -> Option<String> {
             "transA" | "transB" => return Some(name.into()),
             "to" => return Some(format!("to {}", ElementType(i32::try_from(attribute.value.int()?).ok()?))),
             "auto_pad" if attribute.value.text() == Some("NOTSET") => return None,
-            "epsilon" | "momentum" | "cubic_coeff_a" | "extrapolation_value" | "nearest_mode"
-            | "coordinate_transformation_mode" | "consumed_inputs" | "dtype" | "axis_w" => return None,
+            "epsilon"
+            | "momentum"
+            | "cubic_coeff_a"
+            | "extrapolation_value"
+            | "nearest_mode"
+            | "coordinate_transformation_mode"
+            | "consumed_inputs"
+            | "dtype"
+            | "axis_w" => return None,
             _ => {}
         }
     }
@@ -345,7 +369,8 @@ mod tests {
 
     #[test]
     fn numbers_in_few_digits() {
-        let texts: Vec<String> = [1.0, -0.5, 0.707_106_8, 1e-5, f64::NEG_INFINITY, 3.4e38].map(number).to_vec();
+        let texts: Vec<String> =
+            [1.0, -0.5, 0.707_106_8, 1e-5, f64::NEG_INFINITY, 3.4e38].map(number).to_vec();
         assert_eq!(texts, ["1", "-0.5", "0.7071", "1.0e-5", "-inf", "3.4e38"]);
         assert_eq!([7, i64::MAX].map(integer), ["7", "max"]);
         assert_eq!(node_count(1), "1 node");

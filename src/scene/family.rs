@@ -62,30 +62,42 @@ impl Family {
 
 fn standard(op: &str) -> Family {
     match op {
-        "Conv" | "ConvTranspose" | "ConvInteger" | "QLinearConv" | "DeformConv" | "Col2Im" => Family::Convolution,
+        "Conv" | "ConvTranspose" | "ConvInteger" | "QLinearConv" | "DeformConv" | "Col2Im" => {
+            Family::Convolution
+        }
         "MatMul" | "Gemm" | "Einsum" | "MatMulInteger" | "QLinearMatMul" | "Attention" | "Det"
         | "RotaryEmbedding" | "DFT" | "STFT" => Family::Matrix,
-        "BatchNormalization" | "LayerNormalization" | "InstanceNormalization" | "GroupNormalization"
-        | "RMSNormalization" | "LRN" | "LpNormalization" | "MeanVarianceNormalization" => Family::Normalization,
-        "Relu" | "LeakyRelu" | "PRelu" | "Elu" | "Selu" | "Celu" | "ThresholdedRelu" | "Sigmoid" | "HardSigmoid"
-        | "HardSwish" | "Swish" | "Tanh" | "Softmax" | "LogSoftmax" | "Hardmax" | "Softplus" | "Softsign"
-        | "Gelu" | "Mish" | "Clip" | "Shrink" => Family::Activation,
+        "BatchNormalization"
+        | "LayerNormalization"
+        | "InstanceNormalization"
+        | "GroupNormalization"
+        | "RMSNormalization"
+        | "LRN"
+        | "LpNormalization"
+        | "MeanVarianceNormalization" => Family::Normalization,
+        "Relu" | "LeakyRelu" | "PRelu" | "Elu" | "Selu" | "Celu" | "ThresholdedRelu" | "Sigmoid"
+        | "HardSigmoid" | "HardSwish" | "Swish" | "Tanh" | "Softmax" | "LogSoftmax" | "Hardmax"
+        | "Softplus" | "Softsign" | "Gelu" | "Mish" | "Clip" | "Shrink" => Family::Activation,
         "MaxPool" | "AveragePool" | "GlobalAveragePool" | "GlobalMaxPool" | "LpPool" | "GlobalLpPool"
-        | "MaxRoiPool" | "RoiAlign" | "ArgMax" | "ArgMin" | "TopK" | "CumSum" | "CumProd" | "NonMaxSuppression"
-        | "Unique" => Family::Reduction,
+        | "MaxRoiPool" | "RoiAlign" | "ArgMax" | "ArgMin" | "TopK" | "CumSum" | "CumProd"
+        | "NonMaxSuppression" | "Unique" => Family::Reduction,
         _ if op.starts_with("Reduce") => Family::Reduction,
-        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Sqrt" | "Exp" | "Log" | "Neg" | "Abs" | "Reciprocal" | "Erf"
-        | "Min" | "Max" | "Mean" | "Sum" | "Mod" | "Sign" | "Floor" | "Ceil" | "Round" | "Sin" | "Cos" | "Tan"
-        | "Asin" | "Acos" | "Atan" | "Sinh" | "Cosh" | "Asinh" | "Acosh" | "Atanh" | "Equal" | "Greater" | "Less"
-        | "GreaterOrEqual" | "LessOrEqual" | "And" | "Or" | "Xor" | "Not" | "Where" | "IsNaN" | "IsInf"
-        | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "BitwiseNot" => Family::Elementwise,
-        "Reshape" | "Transpose" | "Squeeze" | "Unsqueeze" | "Flatten" | "Concat" | "Split" | "Slice" | "Gather"
-        | "GatherElements" | "GatherND" | "Scatter" | "ScatterElements" | "ScatterND" | "TensorScatter" | "Expand"
-        | "Tile" | "Pad" | "DepthToSpace" | "SpaceToDepth" | "Resize" | "Upsample" | "GridSample" | "AffineGrid"
-        | "ReverseSequence" | "Compress" | "Trilu" | "CenterCropPad" => Family::Layout,
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Sqrt" | "Exp" | "Log" | "Neg" | "Abs" | "Reciprocal"
+        | "Erf" | "Min" | "Max" | "Mean" | "Sum" | "Mod" | "Sign" | "Floor" | "Ceil" | "Round" | "Sin"
+        | "Cos" | "Tan" | "Asin" | "Acos" | "Atan" | "Sinh" | "Cosh" | "Asinh" | "Acosh" | "Atanh"
+        | "Equal" | "Greater" | "Less" | "GreaterOrEqual" | "LessOrEqual" | "And" | "Or" | "Xor" | "Not"
+        | "Where" | "IsNaN" | "IsInf" | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor"
+        | "BitwiseNot" => Family::Elementwise,
+        "Reshape" | "Transpose" | "Squeeze" | "Unsqueeze" | "Flatten" | "Concat" | "Split" | "Slice"
+        | "Gather" | "GatherElements" | "GatherND" | "Scatter" | "ScatterElements" | "ScatterND"
+        | "TensorScatter" | "Expand" | "Tile" | "Pad" | "DepthToSpace" | "SpaceToDepth" | "Resize"
+        | "Upsample" | "GridSample" | "AffineGrid" | "ReverseSequence" | "Compress" | "Trilu"
+        | "CenterCropPad" => Family::Layout,
         "Shape" | "Size" | "Constant" | "ConstantOfShape" | "Range" | "EyeLike" | "NonZero" | "OneHot"
         | "RandomNormal" | "RandomUniform" | "RandomNormalLike" | "RandomUniformLike" | "Bernoulli"
-        | "Multinomial" | "HannWindow" | "HammingWindow" | "BlackmanWindow" | "MelWeightMatrix" => Family::Shape,
+        | "Multinomial" | "HannWindow" | "HammingWindow" | "BlackmanWindow" | "MelWeightMatrix" => {
+            Family::Shape
+        }
         "Cast" | "CastLike" | "BitCast" | "QuantizeLinear" | "DequantizeLinear" | "DynamicQuantizeLinear" => {
             Family::Conversion
         }

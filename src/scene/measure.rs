@@ -60,8 +60,9 @@ pub(super) fn closed(kind: BoxKind, words: &mut Words) -> Measured {
     let lines = rest().count();
     let mut tags = chips(&mut words.tags);
     let widest = tags.iter().map(|t| t.rect.width()).fold(0.0, f32::max);
-    let inner = width.max(widest).max(if matches!(kind, BoxKind::Input | BoxKind::Output) { 40.0 } else { 56.0 });
-    let rows = wrap(&mut tags, inner.max(90.0));
+    let inner =
+        width.max(widest).max(if matches!(kind, BoxKind::Input | BoxKind::Output) { 40.0 } else { 56.0 });
+    let rows = wrap(&mut tags, inner.max(120.0));
     let extent = tags.iter().map(|t| t.rect.max.x).fold(inner, f32::max);
     let text_height = TITLE_HEIGHT + lines as f32 * LINE_HEIGHT;
     let tag_top = 5.0 + text_height + 3.0;
@@ -149,7 +150,11 @@ mod tests {
             title: "Conv".into(),
             subtitle: "features.0/Conv".into(),
             lines: vec!["3×3 · stride 2 · pad 1".into()],
-            tags: vec![tag(0, "W [32, 3, 3, 3]"), tag(1, "B [32]"), tag(2, "a name that is far too long for a tag to be written out")],
+            tags: vec![
+                tag(0, "W [32, 3, 3, 3]"),
+                tag(1, "B [32]"),
+                tag(2, "a name that is far too long for a tag to be written out"),
+            ],
             ..Words::default()
         };
         let measured = closed(BoxKind::Node, &mut words);

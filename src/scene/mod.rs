@@ -8,8 +8,10 @@ pub mod layout;
 pub mod measure;
 mod overlay;
 mod paint;
+pub mod palette;
 pub mod picture;
 mod source;
+pub mod svg;
 mod visible;
 mod wires;
 
@@ -82,11 +84,17 @@ impl Scene {
         loop {
             rounds += 1;
             let words = paint::words(&source, view.facts, view.blocks, &scenery, &wires, &far);
-            let composed =
-                compose::compose(&scenery, &wires.wires, &far, &words.1, &mut self.cache, cancel)?;
+            let composed = compose::compose(&scenery, &wires.wires, &far, &words.1, &mut self.cache, cancel)?;
             if composed.too_long.is_empty() || rounds == 4 {
                 return Ok(paint::picture(
-                    &source, view.facts, view.overlay, &scenery, &wires, &far, words, composed,
+                    &source,
+                    view.facts,
+                    view.overlay,
+                    &scenery,
+                    &wires,
+                    &far,
+                    words,
+                    composed,
                 ));
             }
             for &wire in &composed.too_long {

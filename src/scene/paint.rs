@@ -5,7 +5,7 @@ use super::describe;
 use super::font::text_width;
 use super::measure::{self, Measured, SMALL_SIZE, Words};
 use super::overlay::Overlay;
-use super::picture::{BoxKind, Far, Family, Line, Mark, Picture, PictureBox, Point, Rect};
+use super::picture::{BoxKind, Family, Far, Line, Mark, Picture, PictureBox, Point, Rect};
 use super::source::Source;
 use super::visible::{Scenery, Visible, What};
 use super::wires::{Wire, Wires};
@@ -27,8 +27,7 @@ pub(super) fn words(
     wires: &Wires,
     far: &[bool],
 ) -> (Vec<Words>, Vec<Measured>) {
-    let mut words: Vec<Words> =
-        scenery.boxes.iter().map(|b| words_of(source, facts, blocks, b)).collect();
+    let mut words: Vec<Words> = scenery.boxes.iter().map(|b| words_of(source, facts, blocks, b)).collect();
     for held in &wires.held {
         let holder = &scenery.boxes[held.holder as usize];
         let node = match holder.what {
@@ -74,12 +73,16 @@ fn words_of(source: &Source, facts: &Facts, blocks: &BlockTree, b: &Visible) -> 
             Words {
                 title: block.name.clone(),
                 subtitle: counted.into(),
-                lines: if b.is_container() { Vec::new() } else { describe::operators(source, nodes).into_iter().collect() },
+                lines: if b.is_container() {
+                    Vec::new()
+                } else {
+                    describe::operators(source, nodes).into_iter().collect()
+                },
                 repeat: block.repeat.as_ref().map_or_else(|| "".into(), |r| format!("×{}", r.of).into()),
                 ..Words::default()
             }
         }
-        What::Body(_, name) => Words { title: name.clone(), ..Words::default() },
+        What::Body(name) => Words { title: name.clone(), ..Words::default() },
         What::Input(value) | What::Output(value) => {
             let name = source.value(*value).map_or_else(|| "".into(), |v| v.name.clone());
             let ty = facts.ty(source.model_of(*value), *value);
@@ -180,7 +183,7 @@ fn label(source: &Source, b: &Visible, words: &Words) -> Text {
             None => "node".into(),
         },
         What::Block(..) => format!("block {}, {}, {open}", words.title, words.subtitle).into(),
-        What::Body(_, name) => format!("body {name}").into(),
+        What::Body(name) => format!("body {name}").into(),
         What::Input(_) => format!("input {} {}", words.title, words.subtitle).into(),
         What::Output(_) => format!("output {} {}", words.title, words.subtitle).into(),
     }
@@ -201,13 +204,22 @@ fn family(source: &Source, b: &Visible) -> Family {
                     _ => 3,
                 };
             }
-            weight.into_iter().max_by_key(|&(family, w)| (w, std::cmp::Reverse(family))).map_or(Family::Other, |f| f.0)
+            weight
+                .into_iter()
+                .max_by_key(|&(family, w)| (w, std::cmp::Reverse(family)))
+                .map_or(Family::Other, |f| f.0)
         }
         _ => Family::Other,
     }
 }
 
-fn line(source: &Source, facts: &Facts, boxes: &[PictureBox], wires: &[Wire], path: super::compose::Path) -> Line {
+fn line(
+    source: &Source,
+    facts: &Facts,
+    boxes: &[PictureBox],
+    wires: &[Wire],
+    path: super::compose::Path,
+) -> Line {
     let of_path = || path.wires.iter().map(|w| &wires[*w as usize]);
     let first = &wires[path.wires[0] as usize];
     let ends = [boxes[first.from as usize].mark, boxes[first.to as usize].mark];
@@ -240,7 +252,8 @@ fn place_labels(boxes: &[PictureBox], lines: &mut [Line]) {
     let mut last: Vec<Rect> = Vec::new();
     for line in lines.iter_mut().filter(|l| !l.label.is_empty()) {
         let value = (line.from, line.values.first().copied().unwrap_or(crate::ir::ValueId(u32::MAX)));
-        if labelled == Some(value) {
+        if labelled == Some(value) || boxes[line.from as usize].kind == BoxKind::Input {
+            // An input's own box says its shape.
             continue;
         }
         let [start, next, ..] = line.points.as_slice() else { continue };
@@ -252,7 +265,8 @@ fn place_labels(boxes: &[PictureBox], lines: &mut [Line]) {
         if labelled.map(|l| l.0) != Some(line.from) {
             last.clear();
         }
-        let at = Point { x: start.x + width / 2.0 + 3.0 + sideways.min(4.0), y: start.y + run.min(36.0) / 2.0 };
+        let at =
+            Point { x: start.x + width / 2.0 + 3.0 + sideways.min(4.0), y: start.y + run.min(36.0) / 2.0 };
         let rect = Rect::new(at.x - width / 2.0, at.y - 6.5, width, 13.0);
         let inside = boxes[line.from as usize].parent.is_none_or(|p| {
             let outer = boxes[p as usize].rect;

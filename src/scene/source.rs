@@ -86,9 +86,8 @@ impl<'a> Source<'a> {
     /// True for a `Constant` node that is only read by nodes: it is shown as tags there and not as a box.
     pub(super) fn is_folded(&self, node: &Node) -> bool {
         let only_read = |v: &ValueId| {
-            self.value(*v).is_some_and(|v| {
-                !v.uses.is_empty() && v.uses.iter().all(|u| matches!(u, Use::Input { .. }))
-            })
+            self.value(*v)
+                .is_some_and(|v| !v.uses.is_empty() && v.uses.iter().all(|u| matches!(u, Use::Input { .. })))
         };
         node.is("Constant") && node.outputs.iter().flatten().all(only_read)
     }

@@ -15,8 +15,8 @@ pub(super) enum What {
     Node(NodeId),
     /// With the nodes inside, for a closed one; an open one shows them.
     Block(BlockId, Vec<NodeId>),
-    /// A body of an open node and the attribute that holds it.
-    Body(GraphId, Text),
+    /// A body of an open node: the attribute that holds it.
+    Body(Text),
     Input(ValueId),
     Output(ValueId),
 }
@@ -105,7 +105,8 @@ impl<'a> Builder<'a, '_> {
         let Some(g) = self.source.graph(graph) else { return };
         self.scenery.contexts[context as usize].graphs.push(graph);
         for port in g.inputs.iter().filter(|p| !self.source.after.is_constant_input(p.value)) {
-            let at = self.push(Item::Input(port.value), BoxKind::Input, What::Input(port.value), parent, context);
+            let at =
+                self.push(Item::Input(port.value), BoxKind::Input, What::Input(port.value), parent, context);
             self.scenery.contexts[context as usize].input.insert(port.value, at);
         }
         let members = (self.members_of)(graph);
@@ -167,7 +168,7 @@ impl<'a> Builder<'a, '_> {
                 self.graph(*body, Some(at), context);
                 continue;
             };
-            let what = What::Body(*body, name.clone());
+            let what = What::Body(name.clone());
             let container = self.push(Item::Block(root), BoxKind::Body, what, Some(at), context);
             self.graph(*body, Some(container), context);
         }

@@ -192,8 +192,10 @@ pub(super) struct Vertical {
     pub(super) rows: Vec<(f32, f32)>,
 }
 
-/// Stacks the rows. Where lines run far sideways the gap is wider, so that they do not lie flat. In a row much taller
-/// than a box the box stands at the top, otherwise in the middle.
+/// From this height on the boxes of a row stand at its top, points; in lower rows they stand in the middle.
+const TALL_ROW: f32 = 160.0;
+
+/// Stacks the rows. Where lines run far sideways the gap is wider, so that they do not lie flat.
 pub(super) fn vertical(
     levels: &Levels,
     spacing: &Spacing,
@@ -221,7 +223,7 @@ pub(super) fn vertical(
         after_ports = ports;
         let height = boxes_of(r).map(|b| heights[b]).fold(0.0f32, f32::max);
         for b in boxes_of(r) {
-            top[b] = if heights[b] * 2.5 < height { y } else { y + (height - heights[b]) / 2.0 };
+            top[b] = if height > TALL_ROW { y } else { y + (height - heights[b]) / 2.0 };
         }
         rows.push((y, y + height));
         y += height;
