@@ -9,4 +9,6 @@ pub mod gui;
 pub mod ir;
 pub mod passes;
 pub mod pipeline;
+pub mod samples;
 pub mod scene;
+pub mod session;

@@ -18,3 +18,7 @@ pub fn build(model: &crate::ir::Model, _facts: &crate::facts::Facts) -> BlockTre
     });
     BlockTree::new(blocks.collect())
 }
+/// s
+pub fn initial_open(_: &BlockTree, _: &crate::ir::Model) -> std::collections::BTreeSet<BlockId> {
+    Default::default()
+}

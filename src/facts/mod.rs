@@ -2,6 +2,7 @@
 //! view of operators. Nothing here is a guess: what cannot be derived is unknown.
 
 mod dims;
+pub mod operators;
 pub mod view;
 
 use crate::ir::{Expr, Model, Text, Touched, Type, ValueId};
