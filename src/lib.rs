@@ -2,6 +2,7 @@
 //! and shows what each one did.
 
 pub mod blocks;
+pub mod cli;
 pub mod facts;
 pub mod formats;
 #[cfg(feature = "gui")]
@@ -12,3 +13,4 @@ pub mod pipeline;
 pub mod samples;
 pub mod scene;
 pub mod session;
+pub mod table;

@@ -18,24 +18,16 @@ const MARGIN: f32 = 24.0;
 /// A merged line lists no more values than this.
 const MOST_VALUES: usize = 16;
 
-/// Where words and marks come from.
-#[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
-    pub(super) source: Source<'a>,
-    pub(super) facts: &'a Facts,
-    pub(super) blocks: &'a BlockTree,
-    pub(super) overlay: &'a Overlay,
-}
-
 /// Words of every box, and its size when closed (when open, of its title bar).
 pub(super) fn words(
-    known: &Known,
+    source: &Source,
+    facts: &Facts,
+    blocks: &BlockTree,
     scenery: &Scenery,
     wires: &Wires,
     far: &[bool],
 ) -> (Vec<Words>, Vec<Measured>) {
-    let (source, facts) = (&known.source, known.facts);
-    let mut words: Vec<Words> = scenery.boxes.iter().map(|b| words_of(known, b)).collect();
+    let mut words: Vec<Words> = scenery.boxes.iter().map(|b| words_of(source, facts, blocks, b)).collect();
     for held in &wires.held {
         let holder = &scenery.boxes[held.holder as usize];
         let node = match holder.what {
@@ -58,8 +50,7 @@ pub(super) fn words(
     (words, sizes)
 }
 
-fn words_of(known: &Known, b: &Visible) -> Words {
-    let Known { source, facts, blocks, .. } = known;
+fn words_of(source: &Source, facts: &Facts, blocks: &BlockTree, b: &Visible) -> Words {
     match &b.what {
         What::Node(id) => {
             let Some(node) = source.node(*id) else { return Words::default() };
@@ -102,14 +93,15 @@ fn words_of(known: &Known, b: &Visible) -> Words {
 
 /// The finished picture.
 pub(super) fn picture(
-    known: &Known,
+    source: &Source,
+    facts: &Facts,
+    overlay: &Overlay,
     scenery: &Scenery,
     wires: &Wires,
     far: &[bool],
     (words, sizes): (Vec<Words>, Vec<Measured>),
     composed: Composed,
 ) -> Picture {
-    let Known { source, facts, overlay, .. } = known;
     let mut boxes: Vec<PictureBox> = Vec::with_capacity(scenery.boxes.len());
     for (((b, words), measured), (corner, [width, height])) in
         scenery.boxes.iter().zip(words).zip(sizes).zip(&composed.places)

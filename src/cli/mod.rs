@@ -1,0 +1,102 @@
+//! The command line: one file a verb. Without a verb the window opens, where one can be opened.
+//!
+//! Exit status: 0 fine, 1 a true negative answer (two models differ), 2 unusable input or usage, 101 a defect of this
+//! program. An error is one line on standard error. With `--json` a verb prints one JSON document on standard output;
+//! its keys are documented at the verb's report type and in the README, and keep their order.
+
+mod failure;
+pub mod inspect;
+pub mod optimize;
+mod output;
+pub mod passes;
+mod start;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::ffi::OsString;
+use std::panic;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+/// Open neural-network models as hierarchical graphs, switch optimization passes, see and undo every rewrite.
+#[derive(Debug, Parser)]
+#[command(name = "passlens", version, about, args_conflicts_with_subcommands = true, max_term_width = 100)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// Model to open in the window
+    model: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Inspect(inspect::Arguments),
+    Passes(passes::Arguments),
+    Optimize(optimize::Arguments),
+}
+
+/// How a verb ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    Fine,
+    /// The answer to the question is no.
+    Negative,
+}
+
+/// What the program does: reads the words of the command line, runs the verb, gives the exit status.
+pub fn main() -> ExitCode {
+    let fault = keep_panics_quiet();
+    match panic::catch_unwind(|| run(std::env::args_os())) {
+        Ok(Ok(Answer::Fine)) => ExitCode::SUCCESS,
+        Ok(Ok(Answer::Negative)) => ExitCode::from(1),
+        Ok(Err(failure)) => {
+            output::complain(&failure.to_string());
+            ExitCode::from(2)
+        }
+        Err(_) => {
+            let what = fault.lock().map(|text| text.clone()).unwrap_or_default();
+            output::complain(&format!("this is a defect of passlens: {what}"));
+            ExitCode::from(101)
+        }
+    }
+}
+
+/// Panics in passes are caught and reported where they happen: nothing is printed then. The last one's message and place
+/// are kept for [`main`].
+fn keep_panics_quiet() -> Arc<Mutex<String>> {
+    let last = Arc::new(Mutex::new(String::new()));
+    let kept = last.clone();
+    panic::set_hook(Box::new(move |info| {
+        if let Ok(mut text) = kept.lock() {
+            *text = info.to_string();
+        }
+    }));
+    last
+}
+
+fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
+    let line = match CommandLine::try_parse_from(words) {
+        Ok(line) => line,
+        // Help and version are answers, not errors.
+        Err(error) if !error.use_stderr() => return output::print(&error.to_string()),
+        Err(error) => return Err(Failure::usage(&error)),
+    };
+    match line.verb {
+        Some(Verb::Inspect(arguments)) => inspect::run(&arguments),
+        Some(Verb::Passes(arguments)) => passes::run(&arguments),
+        Some(Verb::Optimize(arguments)) => optimize::run(&arguments),
+        None => start::run(line.model.as_deref()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,219 @@
+//! `optimize`: runs the pipeline over a model and saves the result.
+
+mod human;
+mod provenance;
+mod report;
+
+use super::failure::{Failure, refuse_incomplete};
+use super::{Answer, output};
+use crate::formats::{self, DataPlacement, SaveOptions, file};
+use crate::ir::check;
+use crate::passes::Blocked;
+use crate::pipeline::{Config, Event, ListedSite, Options, Registry, Runner, SiteKey, State};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use tempfile::NamedTempFile;
+
+pub use report::{DryRun, Report};
+
+/// Run passes over a model and save the result
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Model to optimize
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// File to write; an existing one is replaced whole
+    #[arg(short, long, value_name = "OUT", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+    /// Run this pass and no other (repeatable)
+    #[arg(long, value_name = "PASS")]
+    only: Vec<String>,
+    /// Leave this pass out (repeatable)
+    #[arg(long, value_name = "PASS")]
+    without: Vec<String>,
+    /// At most so many rounds; 0 opens and saves, nothing else
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// Stop after this step
+    #[arg(long, value_name = "STEP")]
+    stop_at: Option<u32>,
+    /// Leave this site as it is; --dry-run lists the keys (repeatable)
+    #[arg(long, value_name = "KEY")]
+    exclude: Vec<String>,
+    /// Risky passes run too
+    #[arg(long)]
+    aggressive: bool,
+    /// List sites and near misses of each pass; change and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Pipeline state to start from, as the window saves it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Write the pipeline state that was used
+    #[arg(long, value_name = "FILE")]
+    save_config: Option<PathBuf>,
+    /// Do not compare outputs before and after
+    #[arg(long)]
+    no_verify: bool,
+    /// Write the log, one JSON line an event
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Write origins and steps of nodes into their metadata
+    #[arg(long)]
+    provenance: bool,
+    /// Where tensor data goes
+    #[arg(long, value_enum, default_value_t = Data::AsImported)]
+    data: Data,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where tensor data goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Data {
+    /// Into the model file
+    Inline,
+    /// Into one file beside it
+    File,
+    /// As it was in the input
+    AsImported,
+}
+
+impl Data {
+    fn placement(self) -> DataPlacement {
+        match self {
+            Data::Inline => DataPlacement::Inline,
+            Data::File => DataPlacement::OneFile,
+            Data::AsImported => DataPlacement::AsImported,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let registry = Registry::builtin();
+    let config = configure(arguments, &registry)?;
+    let state = open(&arguments.input)?;
+    if arguments.dry_run {
+        return dry_run(arguments, &registry, &config, &state);
+    }
+    // The parser has seen to it that there is one.
+    let output = arguments.output.as_deref().ok_or_else(|| Failure::words("-o OUT is missing"))?;
+    let cancel = AtomicBool::new(false);
+    let mut options = Options { stop_at: arguments.stop_at, cancel: &cancel, progress: &mut |_| {} };
+    let run = Runner::from_state(state).run(&registry, &config, &mut options);
+    let last = run.last_state();
+    if let Some(fault) = check::check(&last.model).first() {
+        return Err(Failure::model(&arguments.input, format!("the optimized graph is not sound: {fault}")));
+    }
+    let model = match arguments.provenance {
+        true => provenance::written(&last, &run).map_err(|fault| {
+            Failure::model(&arguments.input, format!("provenance cannot be written: {fault}"))
+        })?,
+        false => last.model.clone(),
+    };
+    // Small files are prepared first, so that what can fail has failed before the model is in its place.
+    let log = arguments.log.as_deref().map(|path| prepare(path, &log_text(&run.log))).transpose()?;
+    let recipe = arguments.save_config.as_deref();
+    let recipe = recipe.map(|path| prepare(path, &config.to_toml())).transpose()?;
+    let save = SaveOptions {
+        data: arguments.data.placement(),
+        unique_node_names: config.rounds > 0,
+        source: Some(arguments.input.clone()),
+    };
+    let saved = formats::save(&model, output, &save)?;
+    for prepared in [log, recipe].into_iter().flatten() {
+        prepared.put_in_place()?;
+    }
+    let report = Report::new(&arguments.input, &saved, &run, &registry, arguments.no_verify);
+    match arguments.json {
+        true => output::print_json(&report),
+        false => output::print(&human::text(&report)),
+    }
+}
+
+/// The configuration file, if any, and then what the command line says.
+fn configure(arguments: &Arguments, registry: &Registry) -> Result<Config, Failure> {
+    let mut config = match &arguments.config {
+        Some(path) => Config::load(path, registry)?,
+        None => Config::default(),
+    };
+    Config::check_names(registry, arguments.only.iter().chain(&arguments.without))?;
+    if !arguments.only.is_empty() {
+        config.set_only(&arguments.only);
+    }
+    arguments.without.iter().for_each(|name| config.set_pass(name, false));
+    for key in &arguments.exclude {
+        let key: SiteKey = key.parse().map_err(|error| Failure::words(format!("--exclude: {error}")))?;
+        Config::check_names(registry, [&key.pass.to_string()])?;
+        config.exclude.insert(key);
+    }
+    config.rounds = arguments.rounds.unwrap_or(config.rounds);
+    config.aggressive |= arguments.aggressive;
+    Ok(config)
+}
+
+/// A model that can be processed, with what is known of it.
+fn open(path: &Path) -> Result<State, Failure> {
+    let imported = formats::open(path)?;
+    refuse_incomplete(path, &imported)?;
+    match check::check(&imported.model).first() {
+        Some(fault) => Err(Failure::model(path, fault.to_string())),
+        None => Ok(State::new(imported.model)),
+    }
+}
+
+/// Sites and near misses of one pass.
+struct Listing {
+    pass: &'static str,
+    stage: crate::passes::Stage,
+    sites: Vec<ListedSite>,
+    blocked: Vec<Blocked>,
+}
+
+fn dry_run(
+    arguments: &Arguments,
+    registry: &Registry,
+    config: &Config,
+    state: &State,
+) -> Result<Answer, Failure> {
+    let cancel = AtomicBool::new(false);
+    let mut listings = Vec::new();
+    for pass in registry.plan(config).into_iter().filter(|pass| config.is_on(&**pass)) {
+        let info = pass.info();
+        let (sites, blocked) = Runner::preview(state, &*pass, &cancel)
+            .map_err(|failure| Failure::model(&arguments.input, failure.message))?;
+        listings.push(Listing { pass: info.name, stage: info.stage, sites, blocked });
+    }
+    let report = DryRun::new(&arguments.input, state, &listings, config);
+    match arguments.json {
+        true => output::print_json(&report),
+        false => output::print(&human::dry_run(&report)),
+    }
+}
+
+fn log_text(events: &[Event]) -> String {
+    let lines = events.iter().filter_map(|event| serde_json::to_string(event).ok());
+    lines.map(|line| line + "\n").collect()
+}
+
+/// A text file that is written, but does not have its name yet.
+struct Prepared {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+fn prepare(path: &Path, text: &str) -> Result<Prepared, Failure> {
+    let mut file = file::beside(path).map_err(|error| Failure::write(path, error))?;
+    file.write_all(text.as_bytes()).map_err(|error| Failure::write(path, error))?;
+    Ok(Prepared { file, path: path.to_owned() })
+}
+
+impl Prepared {
+    fn put_in_place(self) -> Result<(), Failure> {
+        let Prepared { file, path } = self;
+        file.persist(&path).map(drop).map_err(|error| Failure::write(&path, error.error))
+    }
+}
