@@ -40,6 +40,9 @@ pub(super) struct Cache {
 /// Levels beyond this number that are no longer open are forgotten.
 const MOST_LEVELS: usize = 4096;
 
+/// Pieces of one line, from its producer to its reader: (level, edge of it) or (level, route of it).
+type Pieces = SmallVec<[(u32, u32); 2]>;
+
 /// One end of an edge of a level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum End {
@@ -93,7 +96,7 @@ pub(super) fn compose(
     let count = scenery.boxes.len();
     // Levels by container; the last one is the outermost.
     let mut levels: Vec<Level> = (0..=count).map(|_| Level::default()).collect();
-    let pieces: Vec<SmallVec<[(u32, u32); 2]>> =
+    let pieces: Vec<Pieces> =
         wires.iter().zip(far).map(|(wire, far)| split(scenery, wire, !far, &mut levels)).collect();
 
     let mut size: Vec<[f32; 2]> = sizes.iter().map(|m| [m.width, m.height]).collect();
@@ -145,13 +148,13 @@ pub(super) fn compose(
 }
 
 /// The pieces of a wire, from its producer to its reader: (level, edge). A wire that is no line has one, for the order.
-fn split(scenery: &Scenery, wire: &Wire, line: bool, levels: &mut [Level]) -> SmallVec<[(u32, u32); 2]> {
+fn split(scenery: &Scenery, wire: &Wire, line: bool, levels: &mut [Level]) -> Pieces {
     let outermost = scenery.boxes.len() as u32;
     let parent = |b: u32| scenery.boxes[b as usize].parent;
     let depth = |b: u32| scenery.boxes[b as usize].depth;
     let (mut from, mut to) = (wire.from, wire.to);
-    let mut pieces: SmallVec<[(u32, u32); 2]> = SmallVec::new();
-    let mut into: SmallVec<[(u32, u32); 2]> = SmallVec::new();
+    let mut pieces: Pieces = SmallVec::new();
+    let mut into: Pieces = SmallVec::new();
     let mut at_from = End::Box(from);
     let mut at_to = End::Box(to);
     loop {
@@ -306,13 +309,13 @@ fn join(
     origin: &[Point],
     wires: &[Wire],
     far: &[bool],
-    pieces: &[SmallVec<[(u32, u32); 2]>],
+    pieces: &[Pieces],
 ) -> (Vec<Path>, Vec<u32>) {
     let mut too_long = Vec::new();
     // Pieces as (level, route), with the marks that keep unlike lines apart.
-    let mut along: Vec<(SmallVec<[(u32, u32); 2]>, u32)> = Vec::with_capacity(wires.len());
+    let mut along: Vec<(Pieces, u32)> = Vec::with_capacity(wires.len());
     for (w, pieces) in pieces.iter().enumerate().filter(|(w, pieces)| !far[*w] && !pieces.is_empty()) {
-        let routes: Option<SmallVec<[(u32, u32); 2]>> = pieces
+        let routes: Option<Pieces> = pieces
             .iter()
             .map(|&(level, edge)| Some((level, levels[level as usize].route_of[edge as usize]?)))
             .collect();
@@ -321,7 +324,7 @@ fn join(
             None => too_long.push(w as u32),
         }
     }
-    let key = |entry: &(SmallVec<[(u32, u32); 2]>, u32)| {
+    let key = |entry: &(Pieces, u32)| {
         let wire = &wires[entry.1 as usize];
         (wire.from, wire.to, wire.mark)
     };

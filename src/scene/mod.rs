@@ -80,22 +80,14 @@ impl Scene {
         let mut far = wires::widely_read(&wires.wires, MOST_READERS);
         // A line that turns out too long becomes a tag, for which its reader needs room: laid out again, ranks and so
         // the set of long lines stay the same, so the second or third round finds none.
+        let known = paint::Known { source, facts: view.facts, blocks: view.blocks, overlay: view.overlay };
         let mut rounds = 0;
         loop {
             rounds += 1;
-            let words = paint::words(&source, view.facts, view.blocks, &scenery, &wires, &far);
+            let words = paint::words(&known, &scenery, &wires, &far);
             let composed = compose::compose(&scenery, &wires.wires, &far, &words.1, &mut self.cache, cancel)?;
             if composed.too_long.is_empty() || rounds == 4 {
-                return Ok(paint::picture(
-                    &source,
-                    view.facts,
-                    view.overlay,
-                    &scenery,
-                    &wires,
-                    &far,
-                    words,
-                    composed,
-                ));
+                return Ok(paint::picture(&known, &scenery, &wires, &far, words, composed));
             }
             for &wire in &composed.too_long {
                 far[wire as usize] = true;

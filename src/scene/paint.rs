@@ -18,16 +18,24 @@ const MARGIN: f32 = 24.0;
 /// A merged line lists no more values than this.
 const MOST_VALUES: usize = 16;
 
+/// Where words and marks come from.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) facts: &'a Facts,
+    pub(super) blocks: &'a BlockTree,
+    pub(super) overlay: &'a Overlay,
+}
+
 /// Words of every box, and its size when closed (when open, of its title bar).
 pub(super) fn words(
-    source: &Source,
-    facts: &Facts,
-    blocks: &BlockTree,
+    known: &Known,
     scenery: &Scenery,
     wires: &Wires,
     far: &[bool],
 ) -> (Vec<Words>, Vec<Measured>) {
-    let mut words: Vec<Words> = scenery.boxes.iter().map(|b| words_of(source, facts, blocks, b)).collect();
+    let (source, facts) = (&known.source, known.facts);
+    let mut words: Vec<Words> = scenery.boxes.iter().map(|b| words_of(known, b)).collect();
     for held in &wires.held {
         let holder = &scenery.boxes[held.holder as usize];
         let node = match holder.what {
@@ -50,7 +58,8 @@ pub(super) fn words(
     (words, sizes)
 }
 
-fn words_of(source: &Source, facts: &Facts, blocks: &BlockTree, b: &Visible) -> Words {
+fn words_of(known: &Known, b: &Visible) -> Words {
+    let Known { source, facts, blocks, .. } = known;
     match &b.what {
         What::Node(id) => {
             let Some(node) = source.node(*id) else { return Words::default() };
@@ -93,15 +102,14 @@ fn words_of(source: &Source, facts: &Facts, blocks: &BlockTree, b: &Visible) -> 
 
 /// The finished picture.
 pub(super) fn picture(
-    source: &Source,
-    facts: &Facts,
-    overlay: &Overlay,
+    known: &Known,
     scenery: &Scenery,
     wires: &Wires,
     far: &[bool],
     (words, sizes): (Vec<Words>, Vec<Measured>),
     composed: Composed,
 ) -> Picture {
+    let Known { source, facts, overlay, .. } = known;
     let mut boxes: Vec<PictureBox> = Vec::with_capacity(scenery.boxes.len());
     for (((b, words), measured), (corner, [width, height])) in
         scenery.boxes.iter().zip(words).zip(sizes).zip(&composed.places)
