@@ -78,17 +78,19 @@ impl Pass for EliminateCommonSubexpressions {
                 }
             }
             Anchor::Node(kept) => {
-                let &[_, copy] = site.nodes.as_slice() else { return Err(Declined::Stale) };
-                let (Some(a), Some(b)) = (model.get_node(kept), model.get_node(copy)) else {
-                    return Err(Declined::Stale);
-                };
-                if a.order >= b.order || !alike(model, a, b, |x, y| same_value(model, x, y)) {
-                    return Err(Declined::Stale);
+                let node = model.get_node(kept).ok_or(Declined::Stale)?;
+                let natures = Natures::new(cx);
+                let mut group = Group::new(model, &natures, kept);
+                for copy in site.nodes.iter().filter(|n| **n != kept) {
+                    let later = model.get_node(*copy).filter(|n| n.order > node.order);
+                    if later.is_some_and(|n| alike(model, node, n, |x, y| same_value(model, x, y))) {
+                        group.add(*copy);
+                    }
                 }
-                if let Some(blocked) = obstacle(model, &Natures::new(cx), kept, copy) {
-                    return Err(Declined::Blocked(blocked));
+                if group.copies.is_empty() {
+                    return Err(group.blocked.pop().map_or(Declined::Stale, Declined::Blocked));
                 }
-                merge(&mut p, kept, copy);
+                merge(&mut p, kept, &group.copies);
             }
         }
         Ok(p.finish())
@@ -99,9 +101,9 @@ impl Pass for EliminateCommonSubexpressions {
 fn everywhere(cx: &Context, graph: GraphId, nodes: &[NodeId]) -> Findings {
     let model = cx.model;
     let natures = Natures::new(cx);
-    let mut findings = Findings::default();
+    let mut groups: Vec<Group> = Vec::new();
     let mut numbers = Numbers { model, known: FxHashMap::default(), constants: FxHashMap::default() };
-    let mut seen: FxHashMap<u64, Vec<NodeId>> = FxHashMap::default();
+    let mut seen: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
     let mut kept_initializers: BTreeSet<ValueId> = BTreeSet::new();
     for id in nodes {
         let node = model.node(*id);
@@ -114,41 +116,37 @@ fn everywhere(cx: &Context, graph: GraphId, nodes: &[NodeId]) -> Findings {
         if node.bodies().next().is_some() {
             continue;
         }
-        let alike_before = seen.entry(key(node, &mut numbers)).or_default();
-        let first = alike_before
-            .iter()
-            .copied()
-            .find(|other| alike(model, model.node(*other), node, |x, y| numbers.of(x) == numbers.of(y)));
-        let Some(first) = first else {
-            alike_before.push(*id);
-            continue;
-        };
-        match obstacle(model, &natures, first, *id) {
-            Some(blocked) => findings.blocked.push(blocked),
+        let before = seen.entry(key(node, &mut numbers)).or_default();
+        let first = before.iter().copied().find(|g| {
+            let kept = groups.get(*g).map(|g| model.node(g.kept));
+            kept.is_some_and(|kept| alike(model, kept, node, |x, y| numbers.of(x) == numbers.of(y)))
+        });
+        match first.and_then(|g| groups.get_mut(g)) {
             None => {
-                let earlier = model.node(first).clone();
-                for (a, b) in earlier.outputs.iter().zip(&node.outputs) {
-                    if let (Some(a), Some(b)) = (a, b) {
-                        let number = numbers.of(*a);
-                        numbers.known.insert(*b, number);
+                before.push(groups.len());
+                groups.push(Group::new(model, &natures, *id));
+            }
+            Some(group) => {
+                if group.add(*id) {
+                    for (a, b) in model.node(group.kept).outputs.iter().zip(&node.outputs) {
+                        if let (Some(a), Some(b)) = (a, b) {
+                            let number = numbers.of(*a);
+                            numbers.known.insert(*b, number);
+                        }
                     }
                 }
-                findings.sites.push(site(model, graph, first, *id));
             }
         }
     }
-    // What is kept comes before what is merged into it, so earlier keepers make later nodes alike.
-    findings.sites.sort_by_key(|s| match s.anchor {
-        Anchor::Node(n) => Some(model.node(n).order),
-        Anchor::Value(_) => None,
-    });
     let values = kept_initializers.into_iter().map(|v| Site {
         graph,
         anchor: Anchor::Value(v),
         nodes: model.readers(v),
         what: "equal constants".into(),
     });
-    findings.sites.splice(0..0, values);
+    let mut findings = Findings { sites: values.collect(), blocked: Vec::new() };
+    // Groups are in the order of what is kept: what makes later nodes alike comes first.
+    groups.into_iter().for_each(|g| g.tell(model, graph, &mut findings));
     findings
 }
 
@@ -157,94 +155,127 @@ fn beside(cx: &Context, graph: GraphId, nodes: &[NodeId]) -> Findings {
     let model = cx.model;
     let natures = Natures::new(cx);
     let mut findings = Findings::default();
-    let mut pairs: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
+    let mut done: BTreeSet<NodeId> = BTreeSet::new();
     for id in nodes {
         let node = model.node(*id);
-        if node.bodies().next().is_some() {
+        if node.bodies().next().is_some() || done.contains(id) {
             continue;
         }
         let fewest = node.inputs.iter().flatten().min_by_key(|v| model.value(**v).uses.len());
         let Some(shared) = fewest.filter(|v| model.value(**v).uses.len() <= MANY_READERS) else { continue };
-        for other in model.readers(*shared) {
-            let Some(o) = model.get_node(other).filter(|o| other != *id && o.graph == graph) else {
-                continue;
-            };
-            let (first, second) = if o.order < node.order { (other, *id) } else { (*id, other) };
-            if alike(model, node, o, |x, y| same_value(model, x, y)) && pairs.insert((first, second)) {
-                match obstacle(model, &natures, first, second) {
-                    Some(blocked) => findings.blocked.push(blocked),
-                    None => findings.sites.push(site(model, graph, first, second)),
-                }
+        let mut same: Vec<NodeId> = model
+            .readers(*shared)
+            .into_iter()
+            .filter(|other| {
+                let other = model.get_node(*other).filter(|o| o.graph == graph);
+                other.is_some_and(|o| alike(model, node, o, |x, y| same_value(model, x, y)))
+            })
+            .collect();
+        same.sort_by_key(|n| model.node(*n).order);
+        done.extend(&same);
+        if let Some((kept, copies)) = same.split_first() {
+            let mut group = Group::new(model, &natures, *kept);
+            for copy in copies {
+                group.add(*copy);
             }
+            group.tell(model, graph, &mut findings);
         }
     }
-    findings.sites.sort_by_key(|s| s.nodes.iter().map(|n| model.node(*n).order).collect::<Vec<_>>());
     findings
 }
 
-fn site(model: &Model, graph: GraphId, kept: NodeId, copy: NodeId) -> Site {
-    let what = model.node(kept).op_type.clone();
-    Site { graph, anchor: Anchor::Node(kept), nodes: vec![kept, copy], what }
+/// Nodes that become one.
+struct Group<'a> {
+    model: &'a Model,
+    kept: NodeId,
+    copies: Vec<NodeId>,
+    blocked: Vec<Blocked>,
+    /// Per output of what is kept: whether its result is an output of the graph.
+    named: Vec<bool>,
+    natures: &'a Natures<'a>,
 }
 
-/// Why two alike nodes may not become one.
-fn obstacle(model: &Model, natures: &Natures, kept: NodeId, copy: NodeId) -> Option<Blocked> {
-    let (a, b) = (model.get_node(kept)?, model.get_node(copy)?);
-    let no = |condition: &str| Some(matching::blocked(model, copy, condition, kept));
-    let nature = natures.of(a);
-    if !nature.known {
-        return no("what the operator does is not known");
+impl<'a> Group<'a> {
+    fn new(model: &'a Model, natures: &'a Natures<'a>, kept: NodeId) -> Group<'a> {
+        let named = model.node(kept).outputs.iter().map(|v| v.is_some_and(|v| model.is_output(v))).collect();
+        Group { model, kept, copies: Vec::new(), blocked: Vec::new(), named, natures }
     }
-    if !nature.repeatable {
-        return no("each of the two draws its own random numbers");
+
+    /// Adds a node that is alike, unless something speaks against it.
+    fn add(&mut self, copy: NodeId) -> bool {
+        if let Some(condition) = self.obstacle(copy) {
+            self.blocked.push(matching::blocked(self.model, copy, condition, self.kept));
+            return false;
+        }
+        let outputs = &self.model.node(copy).outputs;
+        for (named, v) in self.named.iter_mut().zip(outputs) {
+            *named |= v.is_some_and(|v| self.model.is_output(v));
+        }
+        self.copies.push(copy);
+        true
     }
-    if a.is("DequantizeLinear") || a.is("QuantizeLinear") {
-        return no("runtimes look for a quantizing node beside each reader");
+
+    /// Why a node may not become one with what is kept.
+    fn obstacle(&self, copy: NodeId) -> Option<&'static str> {
+        let model = self.model;
+        let (a, b) = (model.node(self.kept), model.node(copy));
+        let nature = self.natures.of(a);
+        if !nature.known {
+            return Some("what the operator does is not known");
+        }
+        if !nature.repeatable {
+            return Some("each of the two draws its own random numbers");
+        }
+        if a.is("DequantizeLinear") || a.is("QuantizeLinear") {
+            return Some("runtimes look for a quantizing node beside each reader");
+        }
+        if self.named.iter().zip(&b.outputs).any(|(named, v)| *named && v.is_some_and(|v| model.is_output(v)))
+        {
+            return Some("both results are outputs of the graph and have to keep their names");
+        }
+        let foreign = |v: &ValueId| {
+            let value = model.value(*v);
+            value.uses.iter().any(|u| matches!(u, Use::Output { graph, .. } if graph != value.graph))
+                || model.graph(value.graph).annotations.iter().any(|(name, _)| *name == value.name)
+        };
+        let elsewhere = a.outputs.iter().chain(&b.outputs).flatten().any(foreign);
+        elsewhere.then_some("a result is known by its name elsewhere")
     }
-    let both = |x: &Option<ValueId>, y: &Option<ValueId>| {
-        x.is_some_and(|v| model.is_output(v)) && y.is_some_and(|v| model.is_output(v))
-    };
-    if a.outputs.iter().zip(&b.outputs).any(|(x, y)| both(x, y)) {
-        return no("both results are outputs of the graph and have to keep their names");
+
+    fn tell(self, model: &Model, graph: GraphId, findings: &mut Findings) {
+        findings.blocked.extend(self.blocked);
+        if !self.copies.is_empty() {
+            let op = &model.node(self.kept).op_type;
+            let what = format!("{} × {op}", self.copies.len() + 1).into();
+            let nodes = std::iter::once(self.kept).chain(self.copies).collect();
+            findings.sites.push(Site { graph, anchor: Anchor::Node(self.kept), nodes, what });
+        }
     }
-    let foreign = |v: &ValueId| {
-        let value = model.value(*v);
-        value.uses.iter().any(|u| matches!(u, Use::Output { graph, .. } if graph != value.graph))
-            || model.graph(value.graph).annotations.iter().any(|(name, _)| *name == value.name)
-    };
-    if a.outputs.iter().chain(&b.outputs).flatten().any(foreign) {
-        return no("a result is known by its name elsewhere");
-    }
-    None
 }
 
-/// The kept node takes over the copy's readers; where a result of the copy is an output of the graph, the name with them.
-fn merge(p: &mut PatchBuilder, kept: NodeId, copy: NodeId) {
+/// The kept node takes over the copies' readers; where a result of a copy is an output of the graph, the name with them.
+fn merge(p: &mut PatchBuilder, kept: NodeId, copies: &[NodeId]) {
     let model = p.model();
-    let (Some(a), Some(b)) = (model.get_node(kept), model.get_node(copy)) else { return };
-    let mut outputs = a.outputs.clone();
-    p.remove_node(copy);
-    for (slot, theirs) in outputs.iter_mut().zip(&b.outputs) {
-        let (Some(ours), Some(theirs)) = (*slot, *theirs) else { continue };
-        if model.is_output(theirs) {
-            *slot = Some(theirs);
-        } else {
-            p.replace_uses(theirs, ours);
-        }
+    let node = model.node(kept);
+    copies.iter().for_each(|c| p.remove_node(*c));
+    let given = |n: &NodeId, i: usize| model.node(*n).output(i);
+    let results: Vec<Option<ValueId>> = (0..node.outputs.len())
+        .map(|i| {
+            let output = copies.iter().filter_map(|c| given(c, i)).find(|v| model.is_output(*v));
+            node.output(i).map(|own| output.unwrap_or(own))
+        })
+        .collect();
+    if !results.iter().eq(node.outputs.iter()) {
+        p.set_outputs(kept, results.iter().copied());
     }
-    if outputs != a.outputs {
-        p.set_outputs(kept, outputs.clone());
-        for (old, new) in a.outputs.iter().zip(&outputs) {
-            if let (Some(old), Some(new)) = (old, new)
-                && old != new
-            {
-                p.replace_uses(*old, *new);
-            }
-        }
+    for (i, result) in results.iter().enumerate() {
+        let Some(result) = result else { continue };
+        let all = std::iter::once(&kept).chain(copies).filter_map(|n| given(n, i));
+        all.filter(|v| v != result).for_each(|v| p.replace_uses(v, *result));
     }
-    let kept_inputs: BTreeSet<ValueId> = a.inputs.iter().flatten().copied().collect();
-    let inputs = b.inputs.iter().flatten().copied().filter(|v| !kept_inputs.contains(v));
-    matching::drop_constants(p, inputs, &[copy]);
+    let kept_inputs: BTreeSet<ValueId> = node.inputs.iter().flatten().copied().collect();
+    let inputs = copies.iter().flat_map(|c| model.node(*c).inputs.iter().flatten().copied());
+    matching::drop_constants(p, inputs.filter(|v| !kept_inputs.contains(v)).collect::<Vec<_>>(), copies);
 }
 
 /// Same operator, attributes, wanted outputs, and inputs that `same` holds equal.

@@ -81,6 +81,7 @@ impl Pass for MergeReshapes {
         let mut p = PatchBuilder::new(model);
         let old_target = node.input(1);
         let mut left = Vec::new();
+        let keeps = plan == Plan::Keep;
         match plan {
             Plan::Cancel => {
                 let route = bypass::route(cx, second, step.result, step.source).map_err(Declined::Blocked)?;
@@ -124,7 +125,8 @@ impl Pass for MergeReshapes {
                 }
             }
         }
-        let mut gone = vec![second];
+        // With its own target kept, the second one goes on reading it.
+        let mut gone: Vec<NodeId> = if keeps { Vec::new() } else { vec![second] };
         if matching::other_reader(model, step.middle, second).is_none() {
             p.remove_node(step.first);
             left.extend(first.input(1));

@@ -44,6 +44,10 @@ pub fn plan(cx: &Context, second: NodeId, step: &Step) -> Result<Plan, &'static 
     let (a, b) = (model.node(step.first), model.node(second));
     let shape = |v: ValueId| cx.facts.ty(model, v).shape();
     let (source, middle, result) = (shape(step.source), shape(step.middle), shape(step.result));
+    let target = if b.is("Reshape") { reading(cx, b, source, middle) } else { Reading::Relative };
+    if target == Reading::Uncertain {
+        return Err("the target shape is computed, and a 0 in it would copy a dimension");
+    }
     if let (Some(from), Some(to)) = (source, result)
         && from.len() == to.len()
         && from.iter().zip(to).all(|(f, t)| f.surely_equals(t))
@@ -53,14 +57,14 @@ pub fn plan(cx: &Context, second: NodeId, step: &Step) -> Result<Plan, &'static 
     if let Some(plan) = by_axes(model, a, b, middle.map(|s| s.len()), result.map(|s| s.len())) {
         return Ok(plan);
     }
-    if b.is("Reshape") && target_stands_alone(cx, b, source, middle) {
+    if target == Reading::Absolute {
         return Ok(Plan::Keep);
     }
     if known::opset(model, b) < 5 {
         return Err("before opset 5 a Reshape has no shape input");
     }
     let result = result.ok_or("the shape of the result is not known")?;
-    target(result, source, known::opset(model, b))
+    as_target(result, source, known::opset(model, b))
 }
 
 /// Squeeze and Unsqueeze in a row, by their axes alone, whatever the shape.
@@ -123,32 +127,54 @@ fn positions(axes: &[i64], rank: Option<usize>) -> Option<Vec<i64>> {
     distinct.then_some(list)
 }
 
-/// True when the target of a Reshape means the same on the source: no 0 that copies a dimension, or the same dimension.
-fn target_stands_alone(cx: &Context, node: &Node, source: Option<&Shape>, middle: Option<&Shape>) -> bool {
+/// How the target of a Reshape is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// The same on the source as on the shape between.
+    Absolute,
+    /// A 0 in it copies a dimension of the shape between; what comes out is known.
+    Relative,
+    /// An element is computed and may be 0 at some size, where it would copy something else.
+    Uncertain,
+}
+
+fn reading(cx: &Context, node: &Node, source: Option<&Shape>, middle: Option<&Shape>) -> Reading {
     let elements: Option<Vec<Option<Expr>>> = match (node.attribute("shape"), node.input(1)) {
         (Some(a), None) => a.ints().map(|s| s.iter().map(|n| Some(Expr::constant(*n))).collect()),
         (None, Some(v)) => cx.facts.ints(cx.model, v),
         _ => None,
     };
-    match node.int_or("allowzero", 0) {
-        Some(0) => {}
-        Some(1) if node.input(1).is_some() => return true,
-        _ => return false,
+    if node.int_or("allowzero", 0) == Some(1) && node.input(1).is_some() {
+        return Reading::Absolute;
     }
-    let copies_the_same = |i: usize| match (source.and_then(|s| s.get(i)), middle.and_then(|m| m.get(i))) {
-        (Some(s), Some(m)) => s.surely_equals(m),
-        _ => false,
+    let (Some(elements), Some(0)) = (elements, node.int_or("allowzero", 0)) else {
+        return Reading::Uncertain;
     };
-    elements.is_some_and(|elements| {
-        elements.iter().enumerate().all(|(i, e)| {
-            // An element that is computed may be 0 at some size.
-            e.as_ref().and_then(Expr::as_constant).is_some_and(|n| n != 0) || copies_the_same(i)
-        })
-    })
+    let dim = |shape: Option<&Shape>, i: usize| shape.and_then(|s| s.get(i)).cloned().unwrap_or(Dim::Unknown);
+    let mut reading = Reading::Absolute;
+    for (i, element) in elements.iter().enumerate() {
+        let (from, between) = (dim(source, i), dim(middle, i));
+        if from.surely_equals(&between) {
+            continue;
+        }
+        // Where a dimension is a multiple of the element, both are 0 together, and the copy is the element.
+        let vanishes = |d: &Dim, e: &Expr| d.expr().is_some_and(|d| d.exact_div(e).is_some());
+        match element.as_ref().map(|e| (e, e.as_constant())) {
+            Some((_, Some(0))) => reading = Reading::Relative,
+            Some((_, Some(_))) => {}
+            Some((e, None)) if vanishes(&between, e) => {
+                if !vanishes(&from, e) {
+                    reading = Reading::Relative;
+                }
+            }
+            _ => return Reading::Uncertain,
+        }
+    }
+    reading
 }
 
 /// A target that gives the result's shape from the source at every size.
-fn target(result: &[Dim], source: Option<&Shape>, opset: i64) -> Result<Plan, &'static str> {
+fn as_target(result: &[Dim], source: Option<&Shape>, opset: i64) -> Result<Plan, &'static str> {
     if result.iter().any(|d| d.fixed() == Some(0)) {
         let shape: Option<Vec<i64>> = result.iter().map(|d| i64::try_from(d.fixed()?).ok()).collect();
         return match shape {
