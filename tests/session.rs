@@ -70,7 +70,10 @@ fn opening_runs_the_pipeline_and_shows_the_result() {
     let shown = desk.session.shown().unwrap();
     assert!(shown.marks.values().filter(|m| **m == Mark::Removed).count() == 4, "{:?}", shown.marks);
     let picture = shown.after.as_ref().unwrap();
-    assert!(picture.boxes.iter().any(|b| &*b.title == "Conv" && b.badge.is_some()), "the Conv bears its pass");
+    assert!(
+        picture.boxes.iter().any(|b| &*b.title == "Conv" && b.badge.is_some()),
+        "the Conv bears its pass"
+    );
 }
 
 #[test]
@@ -139,7 +142,11 @@ fn choosing_searching_and_the_inspector() {
     let Some(Item::Node(conv)) = desk.session.selected().map(|p| p.item) else { panic!("nothing is chosen") };
     let card = desk.session.node_card(conv).unwrap();
     assert_eq!((card.operator.as_str(), card.removed), ("Conv", false));
-    assert!(card.story.iter().any(|s| &*s.pass == "fuse_conv_batch_norm" && s.verb == "changed by"), "{:?}", card.story);
+    assert!(
+        card.story.iter().any(|s| &*s.pass == "fuse_conv_batch_norm" && s.verb == "changed by"),
+        "{:?}",
+        card.story
+    );
     assert_eq!(card.origins.len(), 2, "the Conv and the normalization it took in");
     let weights = desk.session.weights();
     assert!(weights[0].now.is_some() && weights[0].before.is_some(), "the pass rewrote the weight");

@@ -12,6 +12,7 @@ pub mod palette;
 pub mod picture;
 mod source;
 pub mod svg;
+pub mod system_fonts;
 mod visible;
 mod wires;
 

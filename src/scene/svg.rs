@@ -82,7 +82,8 @@ pub fn svg(picture: &Picture, style: &Style) -> String {
 /// The picture as a PNG file's bytes.
 pub fn png(picture: &Picture, style: &Style) -> Result<Vec<u8>, PngError> {
     let text = svg(picture, style);
-    let options = usvg::Options { fontdb: fonts(), font_family: "Ubuntu".into(), ..usvg::Options::default() };
+    let options =
+        usvg::Options { fontdb: fonts(&text), font_family: "Ubuntu".into(), ..usvg::Options::default() };
     let tree = usvg::Tree::from_str(&text, &options)?;
     let (width, height) = (tree.size().width(), tree.size().height());
     let scale = (MOST_SIDE / width.max(height)).min((MOST_PIXELS / (width * height)).sqrt()).min(1.0);
@@ -92,23 +93,33 @@ pub fn png(picture: &Picture, style: &Style) -> Result<Vec<u8>, PngError> {
     pixels.encode_png().map_err(|e| PngError::Encode(e.to_string()))
 }
 
-/// The embedded fonts, those for signs and pictures as fall-backs.
-fn fonts() -> Arc<usvg::fontdb::Database> {
-    static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
-    FONTS
-        .get_or_init(|| {
-            let mut fonts = usvg::fontdb::Database::new();
-            for data in [
-                epaint_default_fonts::UBUNTU_LIGHT,
-                epaint_default_fonts::HACK_REGULAR,
-                epaint_default_fonts::NOTO_EMOJI_REGULAR,
-            ] {
-                fonts.load_font_data(data.to_vec());
-            }
-            fonts.set_sans_serif_family("Ubuntu");
-            Arc::new(fonts)
-        })
-        .clone()
+/// The embedded fonts; where the text needs more, fonts of the system behind them.
+fn fonts(text: &str) -> Arc<usvg::fontdb::Database> {
+    static EMBEDDED: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
+    let embedded = EMBEDDED.get_or_init(|| {
+        let mut fonts = usvg::fontdb::Database::new();
+        for data in [
+            epaint_default_fonts::UBUNTU_LIGHT,
+            epaint_default_fonts::HACK_REGULAR,
+            epaint_default_fonts::NOTO_EMOJI_REGULAR,
+        ] {
+            fonts.load_font_data(data.to_vec());
+        }
+        fonts.set_sans_serif_family("Ubuntu");
+        Arc::new(fonts)
+    });
+    // The embedded fonts end with Cyrillic, but for signs.
+    let foreign = |c: char| matches!(c as u32, 0x530..0x2000 | 0x2e80..0xf000 | 0xf900..0xfff0 | 0x20000..);
+    if !text.chars().any(foreign) {
+        return embedded.clone();
+    }
+    let mut fonts = (**embedded).clone();
+    for (_, path) in super::system_fonts::find() {
+        if let Ok(data) = std::fs::read(path) {
+            fonts.load_font_data(data);
+        }
+    }
+    Arc::new(fonts)
 }
 
 /// Swatches with names, in rows.
