@@ -178,3 +178,116 @@ fn quotient<'a>(input: &'a [Dim], others: impl Iterator<Item = &'a Dim>) -> Opti
         }
     }
 }
+
+/// Larger of an expression and 0.
+pub fn not_negative(e: &Expr) -> Expr {
+    largest(e, &Expr::constant(0))
+}
+
+/// Smaller of two, decided where the difference has a certain sign.
+pub fn smallest(a: &Expr, b: &Expr) -> Expr {
+    match sign_of_difference(a, b) {
+        Some(false) => b.clone(),
+        Some(true) => a.clone(),
+        None => Expr::min(a, b),
+    }
+}
+
+/// Larger of two, decided where the difference has a certain sign.
+pub fn largest(a: &Expr, b: &Expr) -> Expr {
+    match sign_of_difference(a, b) {
+        Some(false) => a.clone(),
+        Some(true) => b.clone(),
+        None => Expr::max(a, b),
+    }
+}
+
+/// True when surely a <= b, false when surely a >= b.
+fn sign_of_difference(a: &Expr, b: &Expr) -> Option<bool> {
+    if b.sub(a)?.is_never_negative() {
+        return Some(true);
+    }
+    a.sub(b)?.is_never_negative().then_some(false)
+}
+
+/// True when surely equal, false when surely different, whatever the sizes of the named dimensions.
+pub fn equal(a: &Expr, b: &Expr) -> Option<bool> {
+    let difference = a.sub(b)?;
+    match difference.as_constant() {
+        Some(n) => Some(n == 0),
+        None => (less(a, b) == Some(true) || less(b, a) == Some(true)).then_some(false),
+    }
+}
+
+/// True when surely a < b, false when surely a >= b.
+pub fn less(a: &Expr, b: &Expr) -> Option<bool> {
+    let difference = b.sub(a)?;
+    if difference.add(&Expr::constant(-1))?.is_never_negative() {
+        return Some(true);
+    }
+    a.sub(b)?.is_never_negative().then_some(false)
+}
+
+/// True when surely below zero, false when surely not.
+fn negative(e: &Expr) -> Option<bool> {
+    less(e, &Expr::constant(0))
+}
+
+/// Numbers from here on, either sign, say "to the end" in Slice; no dimension is as large.
+const FAR: i64 = i32::MAX as i64;
+
+/// Size of a dimension after Slice; starts and ends as given.
+pub fn sliced(dim: &Dim, start: &Expr, end: &Expr, step: i64) -> Dim {
+    let exact = |d: u64| {
+        let numbers = start.as_constant().zip(end.as_constant());
+        let (start, end) = numbers.filter(|_| step != 0)?;
+        slice_bounds(i64::try_from(d).ok()?, start, end, step)
+    };
+    match dim {
+        Dim::Fixed(d) if exact(*d).is_some() => match exact(*d) {
+            Some((_, count)) => Dim::Fixed(count),
+            None => Dim::Unknown,
+        },
+        // The whole of a dimension that is not known is not known; one element of it is one.
+        _ => of(sliced_expr(dim.expr().as_ref(), start, end, step)),
+    }
+}
+
+/// First index and number of elements that a slice takes of `d` (`step` is not 0).
+pub fn slice_bounds(d: i64, start: i64, end: i64, step: i64) -> Option<(i64, u64)> {
+    let from_end = |n: i64| if n < 0 { n.saturating_add(d) } else { n };
+    let (start, end) = (from_end(start), from_end(end));
+    let (start, end) = match step > 0 {
+        true => (start.clamp(0, d), end.clamp(0, d)),
+        false => (start.clamp(-1, d - 1), end.clamp(-1, d - 1)),
+    };
+    let length = if step > 0 { end - start } else { start - end }.max(0) as u64;
+    Some((start, length.div_ceil(step.unsigned_abs())))
+}
+
+fn sliced_expr(d: Option<&Expr>, start: &Expr, end: &Expr, step: i64) -> Option<Expr> {
+    let far =
+        |e: &Expr, sign: i64| e.as_constant().is_some_and(|n| n.checked_mul(sign).is_none_or(|n| n >= FAR));
+    let steps =
+        |length: &Expr, step: i64| length.add(&Expr::constant(step - 1))?.floor_div(&Expr::constant(step));
+    if step < 0 {
+        // Only the reversal of the whole.
+        let from_last = far(start, 1) || start.as_constant() == Some(-1);
+        return if from_last && far(end, -1) { steps(d?, step.checked_neg()?) } else { None };
+    }
+    if step == 0 {
+        return None;
+    }
+    let clamp = |e: &Expr| {
+        let d = d?;
+        if far(e, 1) {
+            return Some(d.clone());
+        }
+        if far(e, -1) {
+            return Some(Expr::constant(0));
+        }
+        let counted = if negative(e)? { d.add(e)? } else { e.clone() };
+        Some(smallest(&not_negative(&counted), d))
+    };
+    steps(&not_negative(&clamp(end)?.sub(&clamp(start)?)?), step)
+}

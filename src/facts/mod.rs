@@ -1,18 +1,31 @@
 //! What is known of a model without running it: types of values, elements of small integer tensors, and one canonical
 //! view of operators. Nothing here is a guess: what cannot be derived is unknown.
+//!
+//! A named dimension stands for the same number wherever it occurs during one run. Dimensions that depend on data are
+//! called `?value.axis`, so that two tensors that share one are seen to agree. Names of inputs are taken to be 1 or more
+//! where Reshape would read a 0 as "copy".
 
+mod control;
 mod dims;
+mod infer;
+mod join;
 pub mod operators;
+mod symbols;
+mod update;
+mod values;
 pub mod view;
 
 use crate::ir::{Expr, Model, Text, Touched, Type, ValueId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+pub use symbols::is_placeholder;
 
 /// Most elements of a tensor that [`Facts::ints`] knows one by one.
 pub const MAX_ELEMENTS: usize = 1024;
 
 /// Elements of a small tensor, row-major; `None` for an element that is not known.
-pub type Elements = Arc<[Option<Expr>]>;
+pub(crate) type Elements = Arc<[Option<Expr>]>;
 
 /// What is known of one value.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -22,12 +35,18 @@ pub(crate) struct Fact {
     pub elements: Option<Elements>,
 }
 
+impl Fact {
+    fn of(ty: Type) -> Fact {
+        Fact { ty, elements: None }
+    }
+}
+
 /// Something in a file that cannot be true.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
     /// The value it is about.
     pub value: ValueId,
-    /// One sentence that names the value and says what would be right.
+    /// One sentence that names the value and says what is right.
     pub message: Text,
 }
 
@@ -37,13 +56,14 @@ pub struct Facts {
     /// By [`ValueId::index`].
     facts: imbl::Vector<Option<Arc<Fact>>>,
     problems: Arc<[Problem]>,
+    /// Names of dimensions of the main graph's inputs.
+    given: Arc<BTreeSet<Text>>,
 }
 
 impl Facts {
     /// Everything that can be derived of a model.
     pub fn infer(model: &Model) -> Facts {
-        let _ = model;
-        Facts::default()
+        infer::Inference::new(model, Facts::default()).run()
     }
 
     /// The best known type of a value: inferred, else declared.
@@ -58,17 +78,22 @@ impl Facts {
     /// Elements of an integer or bool tensor of rank 0 or 1 with at most [`MAX_ELEMENTS`] elements; `None` in the list
     /// is an element that is not known. Constants are read exactly.
     pub fn ints(&self, model: &Model, value: ValueId) -> Option<Vec<Option<Expr>>> {
+        let ty = self.ty(model, value);
+        let counts = ty.element().is_some_and(view::counts) && ty.rank().is_some_and(|r| r <= 1);
+        if !counts {
+            return None;
+        }
+        self.elements(model, value).map(|e| e.to_vec())
+    }
+
+    /// Whole-number elements of a tensor of any rank and element type.
+    pub(crate) fn elements(&self, model: &Model, value: ValueId) -> Option<Elements> {
         if let Some(Some(fact)) = self.facts.get(value.index())
             && let Some(elements) = &fact.elements
         {
-            let of_integers = fact.ty.element().is_some_and(view::counts);
-            return (of_integers && fact.ty.rank()? <= 1).then(|| elements.to_vec());
+            return Some(elements.clone());
         }
-        let tensor = view::constant(model, value)?;
-        if tensor.dims.len() > 1 || tensor.element_count()? > MAX_ELEMENTS as u64 {
-            return None;
-        }
-        Some(tensor.integers()?.into_iter().map(|n| Some(Expr::constant(n))).collect())
+        values::of_tensor(view::constant(model, value)?.as_ref()).map(Into::into)
     }
 
     /// What the file says that cannot be true, in order of value.
@@ -79,6 +104,6 @@ impl Facts {
     /// Follows a patch. Facts of values that stay are kept, new values are inferred, and what reads them only as far as
     /// something better becomes known.
     pub fn update(&mut self, model: &Model, touched: &Touched) {
-        let _ = (model, touched);
+        update::follow(self, model, touched);
     }
 }

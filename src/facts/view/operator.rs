@@ -1,7 +1,7 @@
 //! A standard operator with its operator-set version at hand: the entry to the canonical view.
 
 use super::constant::constant;
-use crate::facts::Facts;
+use crate::facts::{Elements, Facts};
 use crate::ir::{Dim, ElementType, Expr, Model, Node, Shape, Tensor, Type};
 use std::sync::Arc;
 
@@ -72,6 +72,11 @@ impl<'a> Operator<'a> {
     /// Elements of an integer input of rank 0 or 1, as [`Facts::ints`].
     pub fn ints(&self, input: usize) -> Option<Vec<Option<Expr>>> {
         self.facts.ints(self.model, self.node.input(input)?)
+    }
+
+    /// Whole-number elements of an input of any rank and element type, row-major.
+    pub(crate) fn elements(&self, input: usize) -> Option<Elements> {
+        self.facts.elements(self.model, self.node.input(input)?)
     }
 
     /// Elements of an integer input of rank 0 or 1, when all are numbers.
