@@ -36,8 +36,27 @@ impl FormatError {
     }
 
     pub(super) fn not_a_model(path: &Path, what: impl Into<String>) -> FormatError {
-        FormatError::NotAModel { path: path.to_owned(), what: what.into() }
+        FormatError::NotAModel { path: path.to_owned(), what: one_line(&what.into()) }
     }
+}
+
+/// Longest part of a message that comes from a file.
+const LONGEST: usize = 300;
+
+/// Names in files may hold line breaks and be of any length; a message is one line that people can read.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len().min(LONGEST));
+    for character in text.chars() {
+        if line.len() >= LONGEST {
+            line.push('…');
+            break;
+        }
+        match character.is_control() {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
+        }
+    }
+    line
 }
 
 /// A sentence about a part of a model, before the file's name is added.
@@ -54,12 +73,20 @@ impl Refusal {
 
     /// As the reason why `path` was not read.
     pub fn invalid(self, path: &Path) -> FormatError {
-        FormatError::Invalid { path: path.to_owned(), place: self.place, what: self.what }
+        FormatError::Invalid {
+            path: path.to_owned(),
+            place: one_line(&self.place),
+            what: one_line(&self.what),
+        }
     }
 
     /// As the reason why `path` was not written.
     pub fn unwritable(self, path: &Path) -> FormatError {
-        FormatError::Unwritable { path: path.to_owned(), place: self.place, what: self.what }
+        FormatError::Unwritable {
+            path: path.to_owned(),
+            place: one_line(&self.place),
+            what: one_line(&self.what),
+        }
     }
 }
 
@@ -87,7 +114,7 @@ pub struct Problem {
 impl Problem {
     /// A problem of the model as a whole.
     pub fn new(severity: Severity, text: impl Into<String>) -> Problem {
-        Problem { severity, text: text.into(), node: None, value: None }
+        Problem { severity, text: one_line(&text.into()), node: None, value: None }
     }
 
     /// With the node it is about.

@@ -12,11 +12,12 @@ pub const MAP_FROM_BYTES: u64 = 64 << 20;
 
 /// The whole of a regular file.
 pub fn read(path: &Path) -> io::Result<Bytes> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
+    // Before it is opened: opening a pipe would wait for a writer.
+    let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
+    let file = File::open(path)?;
     if metadata.len() >= MAP_FROM_BYTES {
         // SAFETY: the mapping is read-only and private to this process. Should another process shorten the file, reading
         // ends this process (SIGBUS); should it write to it, we see other numbers. Both are accepted for large files.

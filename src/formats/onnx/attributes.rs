@@ -133,7 +133,13 @@ impl Importer<'_> {
             }
             AttributeType::SparseTensor => {
                 let sparse = a.sparse_tensor.map(|s| *s).unwrap_or_default();
-                AttributeValue::Sparse(self.sparse(sparse, tree.take(field::SPARSE, 0), &name, place)?)
+                AttributeValue::Sparse(self.sparse(
+                    owner,
+                    sparse,
+                    tree.take(field::SPARSE, 0),
+                    &name,
+                    place,
+                )?)
             }
             AttributeType::TypeProto => {
                 let ty = a.tp.map(|t| *t).unwrap_or_default();
@@ -166,7 +172,13 @@ impl Importer<'_> {
             AttributeType::SparseTensors => {
                 let mut tensors = Vec::with_capacity(a.sparse_tensors.len());
                 for (index, tensor) in a.sparse_tensors.into_iter().enumerate() {
-                    tensors.push(self.sparse(tensor, tree.take(field::SPARSES, index), &name, place)?);
+                    tensors.push(self.sparse(
+                        owner,
+                        tensor,
+                        tree.take(field::SPARSES, index),
+                        &name,
+                        place,
+                    )?);
                 }
                 AttributeValue::Sparses(tensors.into())
             }
@@ -199,13 +211,18 @@ impl Importer<'_> {
 
     fn sparse(
         &mut self,
+        owner: Option<NodeId>,
         message: SparseTensorProto,
         tree: Unknown,
         attribute: &str,
         place: &str,
     ) -> Result<Arc<SparseTensor>, Refusal> {
+        let at = format!("attribute '{attribute}' of {place}");
         let read = tensors::read_sparse(message, tree, self.files);
-        let tensor = read.map_err(|what| self.refuse(format!("attribute '{attribute}' of {place}"), what))?;
+        let tensor = read.map_err(|what| self.refuse(at.as_str(), what))?;
+        for part in [&tensor.values, &tensor.indices] {
+            self.note_missing(owner, &at, &part.data);
+        }
         Ok(tensor.into())
     }
 

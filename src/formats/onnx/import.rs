@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use petgraph::graph::DiGraph;
 use rustc_hash::FxHashMap;
 
+use super::calls::Calls;
 use super::external::DataFiles;
 use super::extra::{self, Remainder};
 use super::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
@@ -210,6 +210,9 @@ impl Importer<'_> {
             let place = format!("sparse initializer '{name}'");
             let read = tensors::read_sparse(tensor, tree.take(15, index), self.files);
             let tensor = read.map_err(|what| self.refuse(place.as_str(), what))?;
+            for part in [&tensor.values, &tensor.indices] {
+                self.note_missing(None, &place, &part.data);
+            }
             self.constant(id, index, &name, Constant::Sparse(tensor.into()))?;
         }
         self.nodes(id, message.node, &mut tree, 1)?;
@@ -289,7 +292,9 @@ impl Importer<'_> {
             for name in &node.output {
                 ids.push(match name.is_empty() {
                     true => None,
-                    false => Some(self.define(graph, name, Type::Unknown, Some((position as u32, node)))?),
+                    false => {
+                        Some(self.define(graph, name, Type::Unknown, Some((position as u32, &nodes)))?)
+                    }
                 });
             }
             outputs.push(ids);
@@ -443,25 +448,14 @@ impl Importer<'_> {
         graph: GraphId,
         name: &str,
         ty: Type,
-        producer: Option<(u32, &NodeProto)>,
+        producer: Option<(u32, &[NodeProto])>,
     ) -> Result<ValueId, Refusal> {
         let name = self.text(name);
         let mut hidden = false;
         if let Some((innermost, outer)) = self.frames.split_last() {
             hidden = outer.iter().any(|frame| frame.names.contains_key(&name));
             if let Some(known) = innermost.names.get(&name) {
-                let first = match (known.producer, self.c.value(known.value).producer) {
-                    (Some(position), _) => format!("node #{position}"),
-                    (None, Producer::Initializer) => "an initializer".to_owned(),
-                    (None, _) => "a graph input".to_owned(),
-                };
-                let (place, what) = match producer {
-                    Some((position, node)) => (node_place(position as usize, node), "an output"),
-                    None => (format!("value '{name}'"), "another value"),
-                };
-                return Err(
-                    self.refuse(place, format!("{what} has the name '{name}', which {first} has already"))
-                );
+                return Err(self.taken(&name, *known, producer));
             }
         }
         let id = self.c.add_value(Value::new(graph, name.clone(), ty));
@@ -479,6 +473,26 @@ impl Importer<'_> {
             frame.names.insert(name, Name { value: id, producer: producer.map(|(position, _)| position) });
         }
         Ok(id)
+    }
+
+    /// Two values of one graph with one name.
+    fn taken(&self, name: &str, known: Name, producer: Option<(u32, &[NodeProto])>) -> Refusal {
+        let place = |position: u32| {
+            let node = producer.and_then(|(_, nodes)| nodes.get(position as usize));
+            node.map(|node| node_place(position as usize, node))
+                .unwrap_or_else(|| format!("node #{position}"))
+        };
+        let first = match (known.producer, self.c.value(known.value).producer) {
+            (Some(position), _) => place(position),
+            (None, Producer::Initializer) => "an initializer".to_owned(),
+            (None, _) => "a graph input".to_owned(),
+        };
+        match producer {
+            Some((position, _)) => {
+                self.refuse(place(position), format!("it produces '{name}', which {first} gives already"))
+            }
+            None => self.refuse(format!("value '{name}'"), format!("{first} has this name already")),
+        }
     }
 
     /// The value that a name means here: of the innermost graph that has it.
@@ -584,56 +598,5 @@ fn node_label(position: usize, name: &str, op_type: &str) -> String {
     match name.is_empty() {
         true => format!("node #{position} ({op_type})"),
         false => format!("node '{name}' ({op_type})"),
-    }
-}
-
-/// Which function calls which, by operator name.
-#[derive(Default)]
-struct Calls {
-    declared: BTreeMap<Key, usize>,
-    made: Vec<(usize, Key)>,
-}
-
-/// Name, domain, overload.
-type Key = (String, String, String);
-
-impl Calls {
-    fn key(name: &str, domain: &str, overload: &str) -> Key {
-        let domain = if domain == "ai.onnx" { "" } else { domain };
-        (name.to_owned(), domain.to_owned(), overload.to_owned())
-    }
-
-    fn declare(&mut self, name: &str, domain: &str, overload: &str, index: usize) {
-        self.declared.entry(Calls::key(name, domain, overload)).or_insert(index);
-    }
-
-    /// Notes the calls of a node and of the nodes in its bodies.
-    fn note(&mut self, caller: usize, node: &NodeProto) {
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        let key = Calls::key(&text(&node.op_type), &text(&node.domain), &text(&node.overload));
-        self.made.push((caller, key));
-        let bodies = node.attribute.iter().flat_map(|a| a.g.as_deref().into_iter().chain(&a.graphs));
-        for inner in bodies.flat_map(|body| &body.node) {
-            self.note(caller, inner);
-        }
-    }
-
-    fn check(self, functions: &[Function]) -> Result<(), Refusal> {
-        let mut graph = DiGraph::<usize, ()>::new();
-        let at: Vec<_> = (0..functions.len()).map(|index| graph.add_node(index)).collect();
-        for (caller, key) in &self.made {
-            let callee = self.declared.get(key).and_then(|index| at.get(*index));
-            if let (Some(caller), Some(callee)) = (at.get(*caller), callee) {
-                graph.add_edge(*caller, *callee, ());
-            }
-        }
-        match petgraph::algo::toposort(&graph, None) {
-            Ok(_) => Ok(()),
-            Err(cycle) => {
-                let name = graph.node_weight(cycle.node_id()).and_then(|index| functions.get(*index));
-                let name = name.map(|function| function.name.to_string()).unwrap_or_default();
-                Err(Refusal::new(format!("function '{name}'"), "it calls itself, directly or through others"))
-            }
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! ONNX files: message types, the wire level, import and export.
 
 pub mod attributes;
+pub mod calls;
 pub mod export;
 pub mod external;
 pub mod extra;
