@@ -10,6 +10,7 @@ pub mod optimize;
 mod output;
 pub mod passes;
 mod start;
+mod terminal;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;

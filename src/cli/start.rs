@@ -1,13 +1,11 @@
-//! No verb: the window.
+//! No verb: the window, or where none can be opened the same first job on the terminal.
 
 use super::failure::Failure;
-use super::{Answer, output};
+use super::{Answer, output, terminal};
 use std::path::Path;
 
 /// Opens the window, with a model if one is named.
 pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
-    match model {
-        Some(path) => Err(Failure::words(format!("'{}' is no verb; see passlens --help", path.display()))),
-        None => output::print("passlens --help lists the verbs\n"),
-    }
+    output::complain("this build has no window (feature `gui`); doing the same on the terminal");
+    terminal::run(model)
 }
