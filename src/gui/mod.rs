@@ -4,7 +4,6 @@ pub mod canvas;
 pub mod display;
 pub mod files;
 pub mod headless;
-pub mod operators;
 pub mod panels;
 pub mod raster;
 pub mod rows;
