@@ -16,8 +16,6 @@ const SLOW: Duration = Duration::from_secs(3);
 pub enum Purpose {
     /// A model to open.
     OpenModel,
-    /// A second model to compare with the open one.
-    CompareWith,
     /// Where the optimized model goes.
     SaveModel,
     /// A pipeline configuration to load.
@@ -31,7 +29,6 @@ impl Purpose {
     pub fn title(self) -> &'static str {
         match self {
             Purpose::OpenModel => "Open a model",
-            Purpose::CompareWith => "Compare with a model",
             Purpose::SaveModel => "Save the optimized model",
             Purpose::OpenPipeline => "Open a pipeline",
             Purpose::SavePipeline => "Save the pipeline",
@@ -46,7 +43,7 @@ impl Purpose {
     /// Endings of files that fit, without the dot, the usual one first.
     pub fn endings(self) -> &'static [&'static str] {
         match self {
-            Purpose::OpenModel | Purpose::CompareWith => &["onnx", "json", "txt"],
+            Purpose::OpenModel => &["onnx", "json", "txt"],
             Purpose::SaveModel => &["onnx", "json", "txt"],
             Purpose::OpenPipeline | Purpose::SavePipeline => &["toml"],
         }

@@ -1,9 +1,12 @@
 //! The window (feature `gui`): draws the session and sends it commands. Holds no truth of its own.
 
+pub mod app;
 pub mod canvas;
 pub mod display;
 pub mod files;
+mod gather;
 pub mod headless;
+mod inspect;
 pub mod panels;
 pub mod raster;
 pub mod rows;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::ir::{NodeId, ValueId};
 use crate::passes::{Risk, Stage};
+use crate::pipeline::SiteKey;
 use crate::scene::{Mark, Place};
 
 /// One pass of the pipeline.
@@ -19,11 +20,17 @@ pub struct PassRow {
     pub down: Result<(), String>,
     /// It was reached by the last run.
     pub ran: bool,
+    /// Made only while the pass is open in the list.
     pub sites: Vec<SiteRow>,
-    pub blocked: Vec<BlockedRow>,
+    /// Near misses, like sites.
+    pub near: Vec<BlockedRow>,
     /// Rolled back, with the reason.
     pub failures: Vec<String>,
     pub rewrites: usize,
+    /// How many near misses, sites left alone, and sites rolled back.
+    pub blocked: usize,
+    pub excluded: usize,
+    pub failed: usize,
     /// Nodes after minus nodes before, over all rounds.
     pub node_change: i64,
     pub seconds: f64,
@@ -33,7 +40,7 @@ pub struct PassRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteRow {
     /// What configurations and scripts keep.
-    pub key: String,
+    pub key: SiteKey,
     pub what: Arc<str>,
     pub node: Option<NodeId>,
     pub name: String,
@@ -41,6 +48,8 @@ pub struct SiteRow {
     pub step: Option<u32>,
     /// Switched off by a person.
     pub excluded: bool,
+    /// Path of its block.
+    pub block: String,
 }
 
 /// A near miss.
@@ -106,7 +115,6 @@ pub struct HitRow {
     pub name: String,
     /// Path of the enclosing block.
     pub block: String,
-    pub node: NodeId,
 }
 
 /// A part of what the inspector shows.
@@ -116,8 +124,10 @@ pub enum Fact {
     Section(&'static str),
     /// Name and value; weak when it is a default.
     Pair { name: String, value: String, default: bool },
+    /// A near miss at this node: pass, condition, node to blame.
+    WhyNot { pass: Arc<str>, condition: String, blame: NodeId, blame_name: String },
     /// An input or output: role, name, type; where a click leads.
-    Port { role: String, name: String, ty: String, value: ValueId, constant: bool },
+    Port { role: String, name: String, ty: String, value: ValueId, constant: bool, peers: Vec<NodeId> },
     /// A node that a click leads to.
     Node { text: String, node: NodeId },
     /// A step of the thing's story.
@@ -147,7 +157,5 @@ pub struct Crumb {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {
     pub what: String,
-    /// 0 to 1; `None` when that cannot be told.
-    pub share: Option<f32>,
     pub seconds: f64,
 }

@@ -1,7 +1,6 @@
 //! Everything that one frame of the window shows, and everything that a person can ask for in it. Made from the session
 //! when something changed; the shell draws it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use super::rows::{ChangeRow, Crumb, Facts, HitRow, JobRow, LogRow, PassRow, Prob
 use super::verbs::Verb;
 use crate::ir::{NodeId, ValueId};
 use crate::passes::Stage;
+use crate::pipeline::SiteKey;
 use crate::scene::{Family, Mark, Picture, Place};
 
 /// Which pictures are on the screen.
@@ -23,7 +23,7 @@ pub enum View {
 }
 
 impl View {
-    /// The verb that switches to it.
+    /// The verb that switches to this view.
     pub fn verb(self) -> Verb {
         match self {
             View::Before => Verb::ViewBefore,
@@ -39,6 +39,8 @@ impl View {
 pub struct Sheet {
     /// Name of the open model; `None` shows the start page.
     pub name: Option<String>,
+    pub wanted: View,
+    /// The view that the pictures are of; another one than is wanted while new ones are being made.
     pub view: View,
     /// The picture of the view; of `Both`, that of before.
     pub picture: Arc<Picture>,
@@ -49,35 +51,34 @@ pub struct Sheet {
     pub chosen: Option<Place>,
     /// Opened or closed last.
     pub anchor: Option<Place>,
-    /// Where far values of the picture come from.
-    pub producers: BTreeMap<ValueId, Place>,
     /// Families of the boxes in the picture.
     pub families: Vec<Family>,
     pub crumbs: Vec<Crumb>,
     pub passes: Vec<PassRow>,
-    pub steps: Vec<StepRow>,
+    pub steps: Arc<[StepRow]>,
     /// Step that is shown, 0 for before all.
     pub step: u32,
-    pub changes: Vec<ChangeRow>,
+    pub changes: Arc<[ChangeRow]>,
     pub change: Option<usize>,
-    pub log: Vec<LogRow>,
+    pub log: Arc<[LogRow]>,
     pub problems: Vec<ProblemRow>,
     pub facts: Facts,
     pub hits: Vec<HitRow>,
     pub hit: Option<usize>,
-    pub search_error: Option<String>,
     pub jobs: Vec<JobRow>,
     pub nodes_before: usize,
     pub nodes_after: usize,
     pub verified: String,
-    /// Failures that stay until they are closed: what happened and what was kept.
-    pub cards: Vec<String>,
+    /// Failures that stay until they are closed: number and text.
+    pub cards: Vec<(u64, String)>,
+    /// The last good news.
+    pub notice: String,
     /// What undo and redo would do, by name.
     pub undo: Option<String>,
     pub redo: Option<String>,
     pub can_back: bool,
     pub can_forward: bool,
-    pub samples: Vec<SampleRow>,
+    pub samples: Arc<[SampleRow]>,
     pub recent: Vec<Recent>,
 }
 
@@ -93,8 +94,6 @@ impl Sheet {
 pub enum Ask {
     Verb(Verb),
     Open(PathBuf),
-    /// A file was dropped while a model is open: open it or compare with it.
-    Dropped(PathBuf),
     OpenSample(String),
     SetPass {
         pass: Arc<str>,
@@ -109,19 +108,28 @@ pub enum Ask {
         up: bool,
     },
     Exclude {
-        key: String,
+        key: SiteKey,
         on: bool,
     },
+    /// Keep a pass out of a block, or let it in again.
+    ExcludeBlock {
+        pass: Arc<str>,
+        block: String,
+        on: bool,
+    },
+    /// The sites of a pass were opened in the list.
+    OpenPass(Arc<str>),
     ShowStep(u32),
     Choose(Option<Place>),
     Toggle(Place),
     Up,
     Reveal(NodeId),
     Producer(ValueId),
-    Readers(ValueId),
+    /// Go to one of these: the next one of them after what is chosen.
+    OneOf(Vec<NodeId>),
     Change(usize),
     Search(String),
     Hit(usize),
     Copy(String),
-    CloseCard(usize),
+    CloseCard(u64),
 }

@@ -20,13 +20,11 @@ const NARROW: f32 = 1080.0;
 pub struct Shell {
     pub main: Canvas,
     pub second: Canvas,
-    pipeline: pipeline::PipelineState,
+    pub pipeline: pipeline::PipelineState,
     pub bottom: bottom::BottomState,
     palette: Option<PaletteState>,
     pub search: Option<SearchState>,
     shortcuts: Option<String>,
-    /// Last success, said in the status bar.
-    pub said: String,
 }
 
 impl Default for Shell {
@@ -39,7 +37,6 @@ impl Default for Shell {
             palette: None,
             search: None,
             shortcuts: None,
-            said: String::new(),
         }
     }
 }
@@ -139,7 +136,7 @@ impl Shell {
             Verb::WheelZooms => Some(settings.wheel_zooms),
             _ => None,
         };
-        let view = sheet.name.as_ref().map(|_| sheet.view.verb());
+        let view = sheet.name.as_ref().map(|_| sheet.wanted.verb());
         Panel::top("top").frame(bar(Margin::symmetric(10, 5))).show(ui, |ui| {
             asks.extend(bars::top_ui(ui, &enabled, &checked, view).into_iter().map(Ask::Verb));
         });
@@ -150,7 +147,7 @@ impl Shell {
             verified: &sheet.verified,
             zoom: self.main.view().zoom,
             jobs: &sheet.jobs,
-            said: &self.said,
+            said: &sheet.notice,
         };
         Panel::bottom("status").frame(bar(Margin::symmetric(10, 2))).show(ui, |ui| {
             if bars::status_ui(ui, &status) {
@@ -174,6 +171,10 @@ impl Shell {
                         pipeline::Ask::SetStage { stage, on } => Ask::SetStage { stage, on },
                         pipeline::Ask::Move { pass, up } => Ask::MovePass { pass, up },
                         pipeline::Ask::Exclude { key, on } => Ask::Exclude { key, on },
+                        pipeline::Ask::ExcludeBlock { pass, block, on } => {
+                            Ask::ExcludeBlock { pass, block, on }
+                        }
+                        pipeline::Ask::Open(pass) => Ask::OpenPass(pass),
                         pipeline::Ask::ShowStep(step) => Ask::ShowStep(step),
                         pipeline::Ask::Reveal(node) => Ask::Reveal(node),
                     });
@@ -188,7 +189,7 @@ impl Shell {
                     asks.push(match ask {
                         inspector::Ask::Reveal(node) => Ask::Reveal(node),
                         inspector::Ask::Producer(value) => Ask::Producer(value),
-                        inspector::Ask::Readers(value) => Ask::Readers(value),
+                        inspector::Ask::OneOf(nodes) => Ask::OneOf(nodes),
                         inspector::Ask::ShowStep(step) => Ask::ShowStep(step),
                         inspector::Ask::Copy(text) => Ask::Copy(text),
                     });
@@ -241,7 +242,6 @@ impl Shell {
 
     fn canvases_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
         let full = ui.available_rect_before_wrap();
-        let producer = |value| sheet.producers.get(&value).cloned();
         let request = |picture| canvas::Request {
             picture,
             chosen: sheet.chosen.as_ref(),
@@ -250,7 +250,6 @@ impl Shell {
             waiting: sheet.waiting,
             still: settings.reduce_motion,
             wheel_zooms: settings.wheel_zooms,
-            producer: &producer,
             card: &card_ui,
         };
         let mut actions = Vec::new();
@@ -334,7 +333,7 @@ impl Shell {
         let mut close = false;
         Area::new(Id::new("search")).order(Order::Middle).fixed_pos(at).show(ui.ctx(), |ui| {
             ui.set_width(width);
-            for ask in search_ui(ui, state, &sheet.hits, sheet.hit, sheet.search_error.as_deref()) {
+            for ask in search_ui(ui, state, &sheet.hits, sheet.hit) {
                 match ask {
                     search::Ask::Text(text) => asks.push(Ask::Search(text)),
                     search::Ask::Go(index) => asks.push(Ask::Hit(index)),
@@ -360,7 +359,7 @@ impl Shell {
         let width = (room.width() - 40.0).min(560.0);
         let at = pos2(room.center().x - width / 2.0, room.min.y + 44.0);
         Area::new(Id::new("cards")).order(Order::Foreground).fixed_pos(at).show(ui.ctx(), |ui| {
-            for (i, card) in sheet.cards.iter().enumerate() {
+            for (id, card) in &sheet.cards {
                 let frame = Frame::new()
                     .fill(palette.surface)
                     .stroke(Stroke::new(1.2, palette.error))
@@ -372,7 +371,7 @@ impl Shell {
                     ui.add(egui::Label::new(RichText::new(card).color(palette.text)).wrap().selectable(true));
                     ui.horizontal(|ui| {
                         if ui.button("Close").clicked() {
-                            asks.push(Ask::CloseCard(i));
+                            asks.push(Ask::CloseCard(*id));
                         }
                         if ui.button("Copy").clicked() {
                             asks.push(Ask::Copy(card.clone()));
@@ -426,8 +425,8 @@ impl Shell {
             });
             meant.push(Ask::SetPass { pass: pass.name.clone(), on: !pass.on });
         }
-        for sample in &sheet.samples {
-            let text = format!("Open sample {}", sample.name);
+        for sample in sheet.samples.iter() {
+            let text = format!("Open sample {}", sample.title);
             entries.push(Entry { text, detail: sample.summary.clone(), key: String::new(), disabled: None });
             meant.push(Ask::OpenSample(sample.name.clone()));
         }

@@ -98,7 +98,6 @@ const fn shift(key: Key) -> KeyboardShortcut {
 
 verbs! {
     Open: File, "Open…", "Open a model: ONNX, JSON or the text form", [ctrl(Key::O)];
-    Compare: File, "Compare with…", "Open a second model and show what differs", [ctrl_shift(Key::O)];
     Save: File, "Save optimized model as…", "Write the model as the pipeline leaves it", [ctrl(Key::S)];
     Close: File, "Close model", "Back to the start page", [ctrl(Key::W)];
 

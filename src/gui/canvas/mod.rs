@@ -68,8 +68,6 @@ pub struct Request<'a> {
     pub still: bool,
     /// The wheel zooms; otherwise it scrolls and Ctrl with the wheel zooms.
     pub wheel_zooms: bool,
-    /// Where a value that is shown as a tag comes from, if that is in the picture.
-    pub producer: &'a dyn Fn(ValueId) -> Option<Place>,
     /// Fills the card of the box under the pointer.
     pub card: &'a dyn Fn(&mut Ui, &PictureBox),
 }
@@ -223,7 +221,7 @@ impl Canvas {
             let painter = ui.painter_at(rect);
             painter.extend(self.kept.iter().map(|kept| kept.shape.clone()));
         }
-        self.overlay(ui, rect, request);
+        self.overlay(ui, rect);
         if request.waiting {
             ui.painter_at(rect).rect_filled(rect, 0.0, Palette::of(ui).canvas.gamma_multiply(0.45));
         }
@@ -437,7 +435,7 @@ impl Canvas {
     }
 
     /// What lies above the graph and changes with the pointer: the line of a hovered tag, the card of a hovered box.
-    fn overlay(&mut self, ui: &mut Ui, rect: Rect, request: &Request) {
+    fn overlay(&mut self, ui: &mut Ui, rect: Rect) {
         let Some(hovered) = self.hovered else { return };
         let view = self.camera.view();
         let Some(b) = self.shown.picture.boxes.get(hovered as usize) else { return };
@@ -447,8 +445,7 @@ impl Canvas {
         let on_screen = |p: Pos2| view.to_canvas(p) + rect.min.to_vec2();
         for tag in b.tags.iter().filter(|tag| !tag.constant) {
             let tag_rect = graph::to_egui(&tag.rect);
-            let source = (request.producer)(tag.value).and_then(|place| self.shown.at(&place));
-            let Some(source) = source else { continue };
+            let Some(source) = self.shown.source(tag.value) else { continue };
             let lit = at.is_some_and(|at| tag_rect.contains(at));
             let colour = if lit { palette.accent } else { palette.badge.gamma_multiply(0.6) };
             let from = on_screen(self.shown.rect(source).center_bottom());

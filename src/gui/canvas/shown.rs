@@ -9,6 +9,7 @@ use rustc_hash::FxHasher;
 
 use super::graph::to_egui;
 use super::index::Index;
+use crate::ir::ValueId;
 use crate::scene::{BoxKind, Picture, Place, Point};
 
 /// Pictures with more boxes change at once, without moving.
@@ -194,6 +195,11 @@ impl Shown {
                 let off = |i: u32| (middle(i).x - here.center().x).abs();
                 off(a).total_cmp(&off(b)).then(a.cmp(&b))
             })
+    }
+
+    /// The box that a value shown as tags comes from.
+    pub fn source(&self, value: ValueId) -> Option<u32> {
+        self.picture.far.iter().find(|far| far.value == value).map(|far| far.from)
     }
 
     /// Starts the move from `before`, whose places are shifted by `by` (the camera follows by as much).

@@ -195,12 +195,8 @@ pub fn status_ui(ui: &mut Ui, status: &Status) -> bool {
                 if ui.small_button("Cancel").clicked() {
                     cancelled = true;
                 }
-                if let Some(share) = job.share {
-                    ui.add(egui::ProgressBar::new(share).desired_width(110.0).desired_height(8.0));
-                } else {
-                    ui.add(egui::Spinner::new().size(12.0));
-                }
-                ui.label(weak(format!("{}  {}", job.what, seconds_text(job.seconds))));
+                ui.add(egui::Spinner::new().size(12.0));
+                ui.label(weak(format!("{}  {}", super::shortened(&job.what, 90), seconds_text(job.seconds))));
             }
             if status.jobs.is_empty() && !status.said.is_empty() {
                 ui.label(RichText::new(status.said).size(size::SMALL).color(palette.good));

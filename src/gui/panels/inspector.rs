@@ -13,8 +13,8 @@ pub enum Ask {
     Reveal(NodeId),
     /// Go to where a value comes from.
     Producer(ValueId),
-    /// Go to the readers of a value, one after the other.
-    Readers(ValueId),
+    /// Go to the next of these.
+    OneOf(Vec<NodeId>),
     ShowStep(u32),
     Copy(String),
 }
@@ -74,7 +74,7 @@ fn fact_ui(ui: &mut Ui, fact: &Fact, asks: &mut Vec<Ask>) {
                 }
             });
         }
-        Fact::Port { role, name, ty, value, constant } => {
+        Fact::Port { role, name, ty, value, constant, peers } => {
             let response = row(ui, &format!("{role} {name}"), false, |ui| {
                 ui.label(RichText::new(role).size(size::SMALL).color(palette.weak));
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -85,13 +85,13 @@ fn fact_ui(ui: &mut Ui, fact: &Fact, asks: &mut Vec<Ask>) {
                     });
                 });
             });
-            let response = response.on_hover_text(format!(
-                "{name}: {ty}\nClick: where it comes from; right click: who reads it"
-            ));
-            if response.clicked() {
-                asks.push(Ask::Producer(*value));
-            } else if response.secondary_clicked() {
-                asks.push(Ask::Readers(*value));
+            let goes = match peers.len() {
+                0 => String::new(),
+                1 => "\nClick to go there".to_owned(),
+                n => format!("\nClick to walk through {n} nodes"),
+            };
+            if response.on_hover_text(format!("{name}: {ty}{goes}")).clicked() {
+                asks.push(if peers.is_empty() { Ask::Producer(*value) } else { Ask::OneOf(peers.clone()) });
             }
         }
         Fact::Node { text, node } => {
@@ -107,6 +107,15 @@ fn fact_ui(ui: &mut Ui, fact: &Fact, asks: &mut Vec<Ask>) {
             if response.on_hover_text("Show this rewrite").clicked() {
                 asks.push(Ask::ShowStep(*number));
             }
+        }
+        Fact::WhyNot { pass, condition, blame, blame_name } => {
+            ui.label(RichText::new(&**pass).color(palette.warning));
+            ui.horizontal_wrapped(|ui| {
+                ui.label(RichText::new(condition).size(size::SMALL).color(palette.weak));
+                if link(ui, &super::shortened(blame_name, 40)).on_hover_text("The node to blame").clicked() {
+                    asks.push(Ask::Reveal(*blame));
+                }
+            });
         }
         Fact::Text(text) => {
             ui.add(egui::Label::new(RichText::new(text).color(palette.text)).wrap().selectable(true));

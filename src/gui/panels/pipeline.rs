@@ -10,6 +10,7 @@ use crate::gui::rows::{BlockedRow, PassRow, SiteRow};
 use crate::gui::theme::{Palette, size};
 use crate::ir::NodeId;
 use crate::passes::{Risk, Stage};
+use crate::pipeline::SiteKey;
 
 /// A pass shows at most this many sites before a line that says how many more there are.
 const MOST_SITES: usize = 200;
@@ -17,10 +18,29 @@ const MOST_SITES: usize = 200;
 /// What a person asked for in this panel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
-    SetPass { pass: Arc<str>, on: bool },
-    SetStage { stage: Stage, on: bool },
-    Move { pass: Arc<str>, up: bool },
-    Exclude { key: String, on: bool },
+    SetPass {
+        pass: Arc<str>,
+        on: bool,
+    },
+    SetStage {
+        stage: Stage,
+        on: bool,
+    },
+    Move {
+        pass: Arc<str>,
+        up: bool,
+    },
+    Exclude {
+        key: SiteKey,
+        on: bool,
+    },
+    ExcludeBlock {
+        pass: Arc<str>,
+        block: String,
+        on: bool,
+    },
+    /// Its sites are to be shown.
+    Open(Arc<str>),
     ShowStep(u32),
     Reveal(NodeId),
 }
@@ -29,7 +49,8 @@ pub enum Ask {
 #[derive(Debug, Default)]
 pub struct PipelineState {
     filter: String,
-    open: BTreeSet<Arc<str>>,
+    /// Passes whose sites are shown.
+    pub open: BTreeSet<Arc<str>>,
     /// Passes that did nothing are shown too.
     idle_shown: bool,
 }
@@ -94,12 +115,7 @@ pub fn pipeline_ui(
         words.iter().all(|word| line.contains(word.as_str()))
     };
     let idle = |pass: &PassRow| {
-        pass.on
-            && pass.ran
-            && pass.rewrites == 0
-            && pass.blocked.is_empty()
-            && pass.failures.is_empty()
-            && pass.sites.is_empty()
+        pass.on && pass.ran && pass.rewrites + pass.blocked + pass.failed + pass.excluded == 0
     };
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
@@ -182,6 +198,7 @@ fn pass_ui(ui: &mut Ui, state: &mut PipelineState, pass: &PassRow, step: Option<
             state.open.remove(&pass.name);
         } else {
             state.open.insert(pass.name.clone());
+            asks.push(Ask::Open(pass.name.clone()));
         }
     }
     response.on_hover_text(&*pass.summary).context_menu(|ui| {
@@ -205,7 +222,7 @@ fn pass_ui(ui: &mut Ui, state: &mut PipelineState, pass: &PassRow, step: Option<
 /// What a pass did, at the right end of its row.
 fn state_ui(ui: &mut Ui, pass: &PassRow) {
     let palette = Palette::of(ui);
-    if !pass.failures.is_empty() {
+    if pass.failed > 0 {
         pill(ui, "failed", palette.error).on_hover_text(pass.failures.join("\n"));
     } else if pass.rewrites > 0 {
         let text = if pass.node_change == 0 {
@@ -226,8 +243,8 @@ fn state_ui(ui: &mut Ui, pass: &PassRow) {
     } else if pass.ran {
         ui.label(RichText::new("–").color(palette.weak)).on_hover_text("Found nothing to rewrite");
     }
-    if !pass.blocked.is_empty() {
-        pill(ui, &format!("{} near", pass.blocked.len()), palette.warning)
+    if pass.blocked > 0 {
+        pill(ui, &format!("{} near", pass.blocked), palette.warning)
             .on_hover_text("Places where everything fitted but one condition");
     }
     if pass.risk != Risk::Exact {
@@ -245,24 +262,24 @@ fn details_ui(ui: &mut Ui, pass: &PassRow, step: Option<u32>, asks: &mut Vec<Ask
         ui.label(RichText::new(failure).color(palette.error).size(size::SMALL));
     }
     for site in pass.sites.iter().take(MOST_SITES) {
-        site_ui(ui, site, step, asks);
+        site_ui(ui, &pass.name, site, step, asks);
     }
     if pass.sites.len() > MOST_SITES {
         ui.weak(format!("and {} more", pass.sites.len() - MOST_SITES));
     }
-    if pass.sites.is_empty() && pass.blocked.is_empty() {
+    if pass.sites.is_empty() && pass.near.is_empty() {
         ui.weak("No place in this model fits");
     }
-    if !pass.blocked.is_empty() {
+    if !pass.near.is_empty() {
         section(ui, "Near misses");
-        for blocked in pass.blocked.iter().take(MOST_SITES) {
+        for blocked in pass.near.iter().take(MOST_SITES) {
             blocked_ui(ui, blocked, asks);
         }
     }
     ui.add_space(4.0);
 }
 
-fn site_ui(ui: &mut Ui, site: &SiteRow, step: Option<u32>, asks: &mut Vec<Ask>) {
+fn site_ui(ui: &mut Ui, pass: &Arc<str>, site: &SiteRow, step: Option<u32>, asks: &mut Vec<Ask>) {
     let palette = Palette::of(ui);
     let current = site.step.is_some() && site.step == step;
     let mut toggled = None;
@@ -288,7 +305,13 @@ fn site_ui(ui: &mut Ui, site: &SiteRow, step: Option<u32>, asks: &mut Vec<Ask>) 
             (None, None) => {}
         }
     }
-    response.on_hover_text(&site.key);
+    response.on_hover_text(site.key.to_string()).context_menu(|ui| {
+        let text = format!("Leave {} alone", if site.block.is_empty() { "this block" } else { &site.block });
+        if ui.add_enabled(!site.block.is_empty(), egui::Button::new(text)).clicked() {
+            asks.push(Ask::ExcludeBlock { pass: pass.clone(), block: site.block.clone(), on: true });
+            ui.close();
+        }
+    });
 }
 
 fn blocked_ui(ui: &mut Ui, blocked: &BlockedRow, asks: &mut Vec<Ask>) {

@@ -27,13 +27,7 @@ pub struct SearchState {
 }
 
 /// Draws the search box.
-pub fn search_ui(
-    ui: &mut Ui,
-    state: &mut SearchState,
-    hits: &[HitRow],
-    current: Option<usize>,
-    error: Option<&str>,
-) -> Vec<Ask> {
+pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current: Option<usize>) -> Vec<Ask> {
     let mut asks = Vec::new();
     let palette = Palette::of(ui);
     let frame = egui::Frame::new()
@@ -49,7 +43,7 @@ pub fn search_ui(
             (i.consume_key(Modifiers::NONE, Key::Enter), back, i.consume_key(Modifiers::NONE, Key::Escape))
         });
         ui.horizontal(|ui| {
-            let hint = "op:Conv  name:layer.3  shape:1x3  pass:fuse  changed";
+            let hint = "op:Conv  name:layer.3  attr:axis  pass:fuse  changed";
             let width = ui.available_width() - 112.0;
             let field =
                 ui.add(egui::TextEdit::singleline(&mut state.text).hint_text(hint).desired_width(width));
@@ -79,9 +73,7 @@ pub fn search_ui(
         if escape {
             asks.push(Ask::Close);
         }
-        if let Some(error) = error {
-            ui.label(RichText::new(error).size(size::SMALL).color(palette.error));
-        } else if hits.is_empty() && !state.text.trim().is_empty() {
+        if hits.is_empty() && !state.text.trim().is_empty() {
             ui.label(RichText::new("Nothing found").size(size::SMALL).color(palette.weak));
         }
         if !hits.is_empty() {

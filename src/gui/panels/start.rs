@@ -31,10 +31,11 @@ impl Recent {
     }
 }
 
-/// A sample: name and one line.
+/// A sample: name, title and one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRow {
     pub name: String,
+    pub title: String,
     pub summary: String,
 }
 
@@ -125,7 +126,7 @@ fn samples_ui(ui: &mut Ui, samples: &[SampleRow], asks: &mut Vec<Ask>) {
         let response = frame
             .show(ui, |ui| {
                 ui.set_width(ui.available_width());
-                ui.label(RichText::new(&sample.name).color(palette.text).size(size::BODY + 1.0));
+                ui.label(RichText::new(&sample.title).color(palette.text).size(size::BODY + 1.0));
                 ui.add(
                     egui::Label::new(RichText::new(&sample.summary).color(palette.weak).size(size::SMALL))
                         .wrap(),
@@ -134,7 +135,7 @@ fn samples_ui(ui: &mut Ui, samples: &[SampleRow], asks: &mut Vec<Ask>) {
             .response;
         let response = ui.interact(response.rect, ui.id().with(&sample.name), Sense::click());
         response.widget_info(|| {
-            egui::WidgetInfo::labeled(egui::WidgetType::Button, true, format!("Sample {}", sample.name))
+            egui::WidgetInfo::labeled(egui::WidgetType::Button, true, format!("Sample {}", sample.title))
         });
         if response.hovered() || response.has_focus() {
             ui.painter().rect_stroke(

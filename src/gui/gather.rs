@@ -1,0 +1,439 @@
+//! Makes the sheet from the session. Long lists are made anew only when what they are about is another one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::panels::start::{Recent, SampleRow};
+use super::rows::{
+    BlockedRow, ChangeRow, Crumb, HitRow, JobRow, LogRow, PassRow, ProblemRow, SiteRow, StepRow,
+};
+use super::sheet::{Sheet, View};
+use super::{inspect, shell};
+use crate::formats::Severity;
+use crate::ir::{GraphKind, NodeId};
+use crate::pipeline::log::{Kind, Outcome};
+use crate::pipeline::{Run, State};
+use crate::scene::{BoxKind, Item, Mark, Picture, Place};
+use crate::session::{Change, Document, Session, Shown, SiteState, ViewMode};
+
+/// Lists that are kept from one sheet to the next, each with what it was made from.
+#[derive(Default)]
+pub struct Gatherer {
+    changes: Option<(Shown, Arc<[ChangeRow]>)>,
+    steps: Option<(Arc<[Change]>, Arc<[StepRow]>)>,
+    log: Option<(Arc<Run>, Arc<[LogRow]>)>,
+    samples: Arc<[SampleRow]>,
+    recent: Option<(Vec<std::path::PathBuf>, Vec<Recent>)>,
+}
+
+impl Gatherer {
+    /// The sheet of a session as it is now. `open_passes` are those whose sites are shown.
+    pub fn gather(
+        &mut self,
+        session: &Session,
+        open_passes: &BTreeSet<Arc<str>>,
+        recent: &[std::path::PathBuf],
+    ) -> Sheet {
+        let mut sheet = Sheet {
+            wanted: view_of(session.view()),
+            cards: session.cards().iter().map(|c| (c.id, format!("{}\n{}", c.title, c.text))).collect(),
+            notice: session.notice().unwrap_or_default().to_owned(),
+            jobs: jobs(session),
+            ..Sheet::default()
+        };
+        let Some(document) = session.document() else {
+            self.forget();
+            sheet.samples = self.samples();
+            sheet.recent = self.recent(recent);
+            return sheet;
+        };
+        sheet.samples = self.samples();
+        sheet.name = Some(document.name.clone());
+        sheet.nodes_before = document.initial.model.node_count();
+        sheet.nodes_after = sheet.nodes_before;
+        sheet.verified = "not verified".to_owned();
+        sheet.undo = document.undo_name().map(str::to_owned);
+        sheet.redo = document.redo_name().map(str::to_owned);
+        (sheet.can_back, sheet.can_forward) = (session.can_go_back(), session.can_go_forward());
+        sheet.passes = passes(session, document, open_passes);
+        sheet.steps = self.steps(document);
+        sheet.log = self.log(document);
+        sheet.problems = problems(document);
+        sheet.step = session.step();
+        sheet.waiting = session.is_waiting() || document.is_stale();
+        sheet.chosen = session.selected().cloned();
+        sheet.anchor = session.anchor().cloned();
+        sheet.hit = session.hit();
+        sheet.hits = session.hits().list.iter().map(hit).collect();
+        if let Some(shown) = session.shown() {
+            self.pictures(&mut sheet, shown);
+            sheet.nodes_after = shown.state.model.node_count();
+            sheet.changes = self.changes(document, shown);
+            sheet.change = match &sheet.chosen {
+                Some(Place { item: Item::Node(node), .. }) => {
+                    sheet.changes.iter().position(|c| c.node == *node)
+                }
+                _ => None,
+            };
+            sheet.crumbs = crumbs(document, shown, sheet.chosen.as_ref());
+            sheet.facts = inspect::facts(session, document, shown);
+        }
+        sheet
+    }
+
+    fn forget(&mut self) {
+        (self.changes, self.steps, self.log) = (None, None, None);
+    }
+
+    fn samples(&mut self) -> Arc<[SampleRow]> {
+        if self.samples.is_empty() {
+            let row = |s: &crate::samples::Sample| SampleRow {
+                name: s.name.to_string(),
+                title: s.title.to_string(),
+                summary: s.summary.to_string(),
+            };
+            self.samples = crate::samples::all().iter().map(row).collect();
+        }
+        self.samples.clone()
+    }
+
+    fn recent(&mut self, recent: &[std::path::PathBuf]) -> Vec<Recent> {
+        match &self.recent {
+            Some((paths, rows)) if paths == recent => rows.clone(),
+            _ => {
+                let rows: Vec<Recent> = recent.iter().map(|path| Recent::look(path)).collect();
+                self.recent = Some((recent.to_vec(), rows.clone()));
+                rows
+            }
+        }
+    }
+
+    fn pictures(&self, sheet: &mut Sheet, shown: &Shown) {
+        sheet.view = view_of(shown.view);
+        let empty = Arc::<Picture>::default;
+        let before = || shown.before.clone().unwrap_or_else(empty);
+        let after = || shown.after.clone().unwrap_or_else(empty);
+        match sheet.view {
+            View::Before => sheet.picture = before(),
+            View::After | View::Difference => sheet.picture = after(),
+            View::Both => (sheet.picture, sheet.second) = (before(), after()),
+        }
+        sheet.families = shell::families_of(&sheet.picture);
+    }
+
+    fn changes(&mut self, document: &Document, shown: &Shown) -> Arc<[ChangeRow]> {
+        if let Some((of, rows)) = &self.changes
+            && Arc::ptr_eq(&of.marks, &shown.marks)
+        {
+            return rows.clone();
+        }
+        let steps = document.changes();
+        let mut last: std::collections::BTreeMap<NodeId, Arc<str>> = std::collections::BTreeMap::new();
+        for change in steps.iter().take(shown.step as usize) {
+            let all = [&change.added, &change.removed, &change.changed, &change.rewired];
+            for node in all.into_iter().flatten() {
+                last.insert(*node, change.pass.clone());
+            }
+        }
+        let row = |node: &NodeId| {
+            let mark = shown.marks.get(node).copied().unwrap_or_default();
+            let state: &State = if mark == Mark::Removed { &document.initial } else { &shown.state };
+            let n = state.model.get_node(*node)?;
+            Some(ChangeRow {
+                mark,
+                operator: n.op_type.clone(),
+                name: state.model.node_label(*node),
+                detail: detail(document, shown, *node, mark),
+                pass: last.get(node).cloned(),
+                node: *node,
+            })
+        };
+        let rows: Arc<[ChangeRow]> = shown.stops.iter().filter_map(row).collect();
+        self.changes = Some((shown.clone(), rows.clone()));
+        rows
+    }
+
+    fn steps(&mut self, document: &Document) -> Arc<[StepRow]> {
+        if let Some((of, rows)) = &self.steps
+            && Arc::ptr_eq(of, document.changes())
+        {
+            return rows.clone();
+        }
+        let row = |c: &Change| StepRow {
+            number: c.step,
+            round: c.round,
+            pass: c.pass.clone(),
+            what: c.what.clone(),
+            name: c.key.anchor.to_string(),
+            node_change: c.node_change,
+        };
+        let rows: Arc<[StepRow]> = document.changes().iter().map(row).collect();
+        self.steps = Some((document.changes().clone(), rows.clone()));
+        rows
+    }
+
+    fn log(&mut self, document: &Document) -> Arc<[LogRow]> {
+        let Some(run) = document.run() else { return Arc::from([]) };
+        if let Some((of, rows)) = &self.log
+            && Arc::ptr_eq(of, run)
+        {
+            return rows.clone();
+        }
+        let rows: Arc<[LogRow]> = run.log.iter().map(log_row).collect();
+        self.log = Some((run.clone(), rows.clone()));
+        rows
+    }
+}
+
+fn view_of(view: ViewMode) -> View {
+    match view {
+        ViewMode::Before => View::Before,
+        ViewMode::After => View::After,
+        ViewMode::SideBySide => View::Both,
+        ViewMode::Difference => View::Difference,
+    }
+}
+
+fn jobs(session: &Session) -> Vec<JobRow> {
+    let row = |job: crate::session::JobStatus| JobRow {
+        what: if job.progress.is_empty() { job.label } else { format!("{}: {}", job.label, job.progress) },
+        seconds: job.elapsed.as_secs_f64(),
+    };
+    session.jobs().into_iter().map(row).collect()
+}
+
+fn passes(session: &Session, document: &Document, open: &BTreeSet<Arc<str>>) -> Vec<PassRow> {
+    let row = |row: crate::session::PassRow| {
+        let outcome = row.outcome.clone().unwrap_or_default();
+        let mut pass = PassRow {
+            name: row.name.into(),
+            stage: row.stage,
+            summary: row.summary.into(),
+            risk: row.risk,
+            on: row.on,
+            up: row.can_move_up,
+            down: row.can_move_down,
+            ran: row.outcome.is_some(),
+            sites: Vec::new(),
+            near: Vec::new(),
+            failures: Vec::new(),
+            rewrites: outcome.applied,
+            blocked: outcome.blocked,
+            excluded: outcome.excluded,
+            failed: outcome.failed,
+            node_change: outcome.node_change,
+            seconds: outcome.seconds,
+        };
+        if open.contains(&pass.name) || outcome.failed > 0 {
+            sites(document, session, &mut pass);
+        }
+        pass
+    };
+    document.pass_rows(session.registry()).into_iter().map(row).collect()
+}
+
+fn sites(document: &Document, session: &Session, pass: &mut PassRow) {
+    let label = |node: NodeId| {
+        let shown = session.shown().map(|s| &s.state.model).filter(|m| m.get_node(node).is_some());
+        shown.unwrap_or(&document.initial.model).node_label(node)
+    };
+    for site in document.site_rows(&pass.name) {
+        let name = site.node.map(label);
+        match site.state {
+            SiteState::Blocked { condition, blame } => pass.near.push(BlockedRow {
+                node: site.node,
+                name: site.what,
+                condition: condition.into(),
+                blame,
+                blame_name: label(blame),
+            }),
+            SiteState::Failed(message) => pass.failures.push(format!("{}: {message}", site.what)),
+            SiteState::Applied(_) | SiteState::Excluded | SiteState::Found => {
+                let Some(key) = site.key else { continue };
+                let step = if let SiteState::Applied(step) = site.state { Some(step) } else { None };
+                pass.sites.push(SiteRow {
+                    name: name.unwrap_or_else(|| key.anchor.to_string()),
+                    what: site.what.into(),
+                    node: site.node,
+                    step,
+                    excluded: site.state == SiteState::Excluded,
+                    block: site.block,
+                    key,
+                });
+            }
+        }
+    }
+}
+
+fn problems(document: &Document) -> Vec<ProblemRow> {
+    let model = &document.initial.model;
+    let row = |p: &crate::session::ProblemRow| {
+        let of_value = |v| {
+            let made = model.get_value(v)?.node().map(|(node, _)| node);
+            made.or_else(|| model.readers(v).into_iter().next())
+        };
+        ProblemRow {
+            severe: p.severity == Severity::Error,
+            text: p.text.clone(),
+            node: p.node.or_else(|| p.value.and_then(of_value)),
+        }
+    };
+    document.problems.iter().map(row).collect()
+}
+
+fn hit(hit: &crate::session::Hit) -> HitRow {
+    HitRow { title: hit.operator.clone(), name: hit.label.clone(), block: hit.block.clone() }
+}
+
+/// What is different about a node, in a few words.
+fn detail(document: &Document, shown: &Shown, node: NodeId, mark: Mark) -> String {
+    let (old, new) = (document.initial.model.get_node(node), shown.state.model.get_node(node));
+    match (mark, old, new) {
+        (Mark::Changed | Mark::Rewired, Some(old), Some(new)) => {
+            let mut parts = Vec::new();
+            if old.op_type != new.op_type {
+                parts.push(format!("{} → {}", old.op_type, new.op_type));
+            }
+            let inputs =
+                (0..old.inputs.len().max(new.inputs.len())).filter(|&i| old.input(i) != new.input(i));
+            let inputs: Vec<String> = inputs.map(|i| format!("#{i}")).collect();
+            if !inputs.is_empty() {
+                parts.push(format!("reads another value as input {}", inputs.join(", ")));
+            }
+            let text = |n: &crate::ir::Node, name: &str, model| {
+                n.attribute(name).map(|v| crate::session::inspect::attribute_text(model, v))
+            };
+            let names: BTreeSet<&str> =
+                old.attributes.iter().chain(&new.attributes).map(|a| &*a.name).collect();
+            for name in names {
+                let was = text(old, name, &document.initial.model);
+                let is = text(new, name, &shown.state.model);
+                if was != is {
+                    let none = || "none".to_owned();
+                    let (was, is) = (was.unwrap_or_else(none), is.unwrap_or_else(none));
+                    parts.push(format!("{name} {was} → {is}"));
+                }
+            }
+            parts.join(" · ")
+        }
+        (Mark::Added, _, Some(_)) => {
+            let origins = shown.state.provenance.origins(node);
+            let names: Vec<String> =
+                origins.iter().take(4).map(|o| document.initial.model.node_label(*o)).collect();
+            if names.is_empty() { String::new() } else { format!("from {}", names.join(", ")) }
+        }
+        _ => String::new(),
+    }
+}
+
+fn log_row(event: &crate::pipeline::Event) -> LogRow {
+    let kind = match event.kind {
+        Kind::Configuration => "setup",
+        Kind::Site => "site",
+        Kind::Pass => "pass",
+        Kind::End => "end",
+    };
+    let mut step = None;
+    let (result, bad) = match &event.outcome {
+        Outcome::Configured { plan, .. } => (format!("{} passes: {}", plan.len(), plan.join(", ")), false),
+        Outcome::Applied { step: number, what } => {
+            step = Some(*number);
+            (format!("rewrite {number}: {what}"), false)
+        }
+        Outcome::Excluded => ("left alone, as asked".to_owned(), false),
+        Outcome::Blocked { condition, blame } => (format!("near miss: {condition} ({blame})"), false),
+        Outcome::Failed { message } => (format!("rolled back: {message}"), true),
+        Outcome::Done { sites, blocked, failed, nodes_before, nodes_after, .. } => (
+            format!(
+                "{sites} sites, {blocked} near misses, {failed} failed, {nodes_before} → {nodes_after} nodes"
+            ),
+            *failed > 0,
+        ),
+        Outcome::Stopped { reason, rounds, steps } => {
+            (format!("{steps} rewrites in {rounds} rounds: {}", reason.replace('_', " ")), false)
+        }
+    };
+    LogRow {
+        seconds: event.seconds,
+        round: event.round,
+        pass: event.pass.clone(),
+        kind,
+        scope: event.scope.clone(),
+        result,
+        bad,
+        step,
+    }
+}
+
+/// What encloses a place, outermost first, the place itself last.
+pub fn chain(state: &State, place: &Place) -> Vec<Place> {
+    let (model, blocks) = (&state.model, &state.blocks);
+    let mut chain = vec![place.clone()];
+    let mut calls = place.calls.clone();
+    let mut at = match place.item {
+        Item::Node(n) => model.get_node(n).map(|node| (node.graph, blocks.block_of(n))),
+        Item::Block(b) => blocks.get(b).map(|block| (block.graph, block.parent)),
+        Item::Input(v) | Item::Output(_, v) => model.get_value(v).map(|value| (value.graph, None)),
+    };
+    // Bodies nest no deeper than the reader of files allows; calls come back to the main graph.
+    while let Some((graph, block)) = at {
+        for b in block.into_iter().flat_map(|b| blocks.ancestors(b)) {
+            if blocks.get(b).is_some_and(|b| b.parent.is_some()) {
+                chain.push(Place { calls: calls.clone(), item: Item::Block(b) });
+            }
+        }
+        let outer = match model.get_graph(graph).map(|g| &g.kind) {
+            Some(GraphKind::Body { owner, .. }) => Some(*owner),
+            Some(GraphKind::Function(_)) => calls.pop(),
+            _ => None,
+        };
+        at = outer.and_then(|owner| {
+            chain.push(Place { calls: calls.clone(), item: Item::Node(owner) });
+            Some((model.get_node(owner)?.graph, blocks.block_of(owner)))
+        });
+    }
+    chain.reverse();
+    chain
+}
+
+/// The state that has a place: the one that is shown, or the one before for a thing that was removed.
+pub fn state_with<'a>(document: &'a Document, shown: &'a Shown, place: &Place) -> &'a State {
+    match place.item {
+        Item::Node(n) if shown.state.model.get_node(n).is_none() => &document.initial,
+        _ => &shown.state,
+    }
+}
+
+fn crumbs(document: &Document, shown: &Shown, chosen: Option<&Place>) -> Vec<Crumb> {
+    let mut crumbs = vec![Crumb { text: document.name.clone(), place: None }];
+    if let Some(place) = chosen {
+        let state = state_with(document, shown, place);
+        for place in chain(state, place) {
+            crumbs.push(Crumb { text: place_name(state, &place), place: Some(place) });
+        }
+    }
+    crumbs
+}
+
+/// A short name of a place.
+pub fn place_name(state: &State, place: &Place) -> String {
+    match place.item {
+        Item::Node(n) => {
+            let operator = state.model.get_node(n).map_or("", |node| &node.op_type);
+            let name = state.model.node_label(n);
+            let last = name.rsplit('/').next().unwrap_or_default();
+            if last.contains(operator) { last.to_owned() } else { format!("{operator} {last}") }
+        }
+        Item::Block(b) => state.blocks.get(b).map_or_else(String::new, |block| block.name.to_string()),
+        Item::Input(v) | Item::Output(_, v) => {
+            state.model.get_value(v).map_or_else(String::new, |value| value.name.to_string())
+        }
+    }
+}
+
+/// The box of a picture that holds a place: itself, or the innermost thing around it that is drawn.
+pub fn visible_place(picture: &Picture, state: &State, place: &Place) -> Option<Place> {
+    let drawn: BTreeSet<&Place> =
+        picture.boxes.iter().filter(|b| b.kind != BoxKind::Body).map(|b| &b.place).collect();
+    chain(state, place).into_iter().rev().find(|p| drawn.contains(p))
+}
