@@ -28,6 +28,14 @@ struct CommandLine {
     verb: Option<Verb>,
     /// Model to open in the window
     model: Option<PathBuf>,
+    /// Play a script (JSON lines of commands, wait_idle, shot, expect) in the window's drawing code, without a window
+    #[cfg(feature = "gui")]
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    script: Option<PathBuf>,
+    /// Measure frames over a model without a window, and print JSON
+    #[cfg(feature = "gui")]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["model", "script"])]
+    bench_frames: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -77,12 +85,22 @@ fn keep_panics_quiet() -> Arc<Mutex<String>> {
 }
 
 fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
+    #[cfg(feature = "gui")]
+    let started = std::time::Instant::now();
     let line = match CommandLine::try_parse_from(words) {
         Ok(line) => line,
         // Help and version are answers, not errors.
         Err(error) if !error.use_stderr() => return output::print(&error.to_string()),
         Err(error) => return Err(Failure::usage(&error)),
     };
+    #[cfg(feature = "gui")]
+    if let Some(path) = &line.script {
+        return start::script(path);
+    }
+    #[cfg(feature = "gui")]
+    if let Some(path) = &line.bench_frames {
+        return start::bench_frames(path, started);
+    }
     match line.verb {
         Some(Verb::Inspect(arguments)) => inspect::run(&arguments),
         Some(Verb::Passes(arguments)) => passes::run(&arguments),

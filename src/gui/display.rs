@@ -2,6 +2,7 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set for the restarted program, so that a second failure is reported instead of tried again.
@@ -102,14 +103,20 @@ pub enum Opened {
 /// # Errors
 /// [`NoWindow`] when the window never appeared.
 pub fn open(
-    started: &AtomicBool,
+    started: &Arc<AtomicBool>,
     run: impl FnOnce() -> Result<(), eframe::Error>,
 ) -> Result<Opened, NoWindow> {
     check()?;
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
+    // Quiet only while the window is being opened: the libraries' panics are told in our own words.
+    let hook = Arc::new(panic::take_hook());
+    let (later, opened) = (hook.clone(), started.clone());
+    panic::set_hook(Box::new(move |info| {
+        if opened.load(Ordering::SeqCst) {
+            later(info);
+        }
+    }));
     let result = panic::catch_unwind(AssertUnwindSafe(run));
-    panic::set_hook(hook);
+    panic::set_hook(Box::new(move |info| hook(info)));
     let (failure, text) = match result {
         Ok(Ok(())) => return Ok(Opened::Closed),
         Ok(Err(error)) => (kind(&error), error.to_string()),
@@ -125,14 +132,6 @@ pub fn open(
         return Ok(Opened::Restarted(status));
     }
     Err(explain(failure, &text))
-}
-
-/// Called by the window's first frame: from here on a panic is reported in the usual way.
-pub fn mark_started(started: &AtomicBool) {
-    if !started.swap(true, Ordering::SeqCst) {
-        // The quiet hook was only for libraries that panic while the window is being opened.
-        drop(panic::take_hook());
-    }
 }
 
 /// One process can have one event loop only, so the other display is tried by a new process.

@@ -1,0 +1,128 @@
+//! Plays a script in the window's own drawing code without a window: commands, waits, pictures, expectations.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::app::App;
+use super::headless::Headless;
+use crate::pipeline::Registry;
+use crate::session::script::{self, Line, Other, Theme};
+
+/// Size of the window until a script says otherwise, in points.
+const SIZE: egui::Vec2 = egui::vec2(1600.0, 1000.0);
+/// Frames in which everything that moves has come to rest.
+const MOST_FRAMES: usize = 240;
+
+/// What went wrong with a script.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    #[error("{path}: {source}")]
+    Read { path: String, source: std::io::Error },
+    #[error("{path}: {error}")]
+    Script { path: String, error: script::ScriptError },
+    #[error("{path}, line {line}: {message}")]
+    Line { path: String, line: usize, message: String },
+}
+
+/// A window that is driven by lines.
+pub struct Player {
+    pub app: App,
+    pub headless: Headless,
+}
+
+impl Player {
+    /// A window on the start page.
+    pub fn new(registry: Registry) -> Player {
+        let headless = Headless::new(SIZE, 1.0, false);
+        let app = App::quiet(&headless.ctx, registry);
+        let mut player = Player { app, headless };
+        player.settle();
+        player
+    }
+
+    /// One frame; true when another one is wanted at once.
+    pub fn frame(&mut self) -> bool {
+        let app = &mut self.app;
+        self.headless.frame(|ui| app.ui(ui)).wants_more
+    }
+
+    /// Draws frames until nothing moves any longer.
+    pub fn settle(&mut self) {
+        // The first frames of panels and canvases only find out how large things are.
+        for count in 0..MOST_FRAMES {
+            if !self.frame() && count >= 2 {
+                break;
+            }
+        }
+    }
+
+    /// Waits until the session has nothing left to do and the picture is at rest; false when that takes too long.
+    pub fn wait_idle(&mut self, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if !self.app.session.wait_idle(left) {
+                return false;
+            }
+            self.settle();
+            if self.app.session.is_idle() {
+                return true;
+            }
+        }
+    }
+
+    /// Does what a line says.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn play(&mut self, line: Line) -> Result<(), String> {
+        match line {
+            Line::Command(command) => {
+                let result = self.app.command(command);
+                self.frame();
+                result
+            }
+            Line::Other(Other::WaitIdle(seconds)) => {
+                let limit = Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())?;
+                let idle = self.wait_idle(limit);
+                if idle { Ok(()) } else { Err(format!("still busy after {seconds} s")) }
+            }
+            Line::Other(Other::Shot(path)) => {
+                self.settle();
+                if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+                }
+                let image = self.headless.image().map_err(|e| e.to_string())?;
+                image.save(&path).map_err(|e| e.to_string())
+            }
+            Line::Other(Other::Window { width, height, scale }) => {
+                self.headless.resize(egui::vec2(width, height), scale);
+                self.settle();
+                Ok(())
+            }
+            Line::Other(Other::Theme(theme)) => {
+                let theme = if theme == Theme::Dark { egui::Theme::Dark } else { egui::Theme::Light };
+                self.headless.ctx.set_theme(theme);
+                self.settle();
+                Ok(())
+            }
+            Line::Other(Other::Expect(expect)) => script::check(&self.app.session, &expect),
+        }
+    }
+}
+
+/// Plays the script in a file.
+///
+/// # Errors
+/// The first line that cannot be done, or an expectation that does not hold.
+pub fn play_file(path: &Path, registry: Registry) -> Result<(), PlayError> {
+    let name = path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).map_err(|source| PlayError::Read { path: name.clone(), source })?;
+    let lines = script::parse(&text).map_err(|error| PlayError::Script { path: name.clone(), error })?;
+    let mut player = Player::new(registry);
+    for (line, what) in lines {
+        player.play(what).map_err(|message| PlayError::Line { path: name.clone(), line, message })?;
+    }
+    Ok(())
+}
