@@ -23,7 +23,8 @@ pub struct Gatherer {
     steps: Option<(Arc<[Change]>, Arc<[StepRow]>)>,
     log: Option<(Arc<Run>, Arc<[LogRow]>)>,
     samples: Arc<[SampleRow]>,
-    recent: Option<(Vec<std::path::PathBuf>, Vec<Recent>)>,
+    /// Looked up once per list of paths.
+    recent: Vec<Recent>,
 }
 
 impl Gatherer {
@@ -98,14 +99,10 @@ impl Gatherer {
     }
 
     fn recent(&mut self, recent: &[std::path::PathBuf]) -> Vec<Recent> {
-        match &self.recent {
-            Some((paths, rows)) if paths == recent => rows.clone(),
-            _ => {
-                let rows: Vec<Recent> = recent.iter().map(|path| Recent::look(path)).collect();
-                self.recent = Some((recent.to_vec(), rows.clone()));
-                rows
-            }
+        if !self.recent.iter().map(|row| &row.path).eq(recent) {
+            self.recent = recent.iter().map(|path| Recent::look(path)).collect();
         }
+        self.recent.clone()
     }
 
     fn pictures(&self, sheet: &mut Sheet, shown: &Shown) {

@@ -80,7 +80,7 @@ pub fn sample() -> Picture {
         a_box(Item::Output(0, ValueId(5)), BoxKind::Output, "scores", Rect::new(140.0, 440.0, 200.0, 34.0)),
     ];
     let lines = [(0, 2), (0, 3), (2, 4), (3, 4), (4, 5)].map(|(a, b)| line(a, b, &boxes)).into();
-    Picture { boxes, lines, far: Vec::new(), bounds: Rect::new(0.0, 0.0, 480.0, 474.0), ..Picture::default() }
+    Picture { boxes, lines, far: Vec::new(), bounds: Rect::new(0.0, 0.0, 480.0, 474.0) }
 }
 
 struct State {
