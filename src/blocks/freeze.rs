@@ -1,0 +1,175 @@
+//! From drafts to the finished tree: order of children, depth, unique names, counts, repeats.
+
+use super::level::{Member, Work};
+use super::scopes::Origin;
+use super::tree::{Block, BlockId, BlockKind, Child, Repeat};
+use crate::ir::{AttributeValue, Model, Node, NodeId, Producer, Text};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
+
+/// Blocks this far below the graph's own hold nodes only.
+pub(super) const DEEPEST: usize = 8;
+
+/// Adds the tree of one graph to `blocks`.
+pub(super) fn graph(work: &Work, members: &[Member], origin: Origin, blocks: &mut Vec<Block>) {
+    let graph = work.flow.graph;
+    let root = Block {
+        graph,
+        parent: None,
+        kind: BlockKind::Graph,
+        name: work.model.graph_path(graph).into(),
+        note: origin.describe().into(),
+        children: Vec::new(),
+        nodes: work.flow.len() as u32,
+        repeat: None,
+    };
+    let root_id = BlockId(blocks.len() as u32);
+    blocks.push(root);
+    fill(work, members, root_id, 0, blocks);
+}
+
+fn fill(work: &Work, members: &[Member], id: BlockId, depth: usize, blocks: &mut Vec<Block>) {
+    let mut members = members.to_vec();
+    if depth >= DEEPEST {
+        members = members.iter().flat_map(|m| work.positions(*m)).map(Member::Node).collect();
+    }
+    members.sort_by_key(|m| (work.first(*m), matches!(m, Member::Node(_))));
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut children = Vec::with_capacity(members.len());
+    let graph = work.flow.graph;
+    for member in members {
+        match member {
+            Member::Node(at) => children.push(Child::Node(work.flow.ids[at as usize])),
+            Member::Draft(d) => {
+                let draft = &work.drafts[d as usize];
+                let child = BlockId(blocks.len() as u32);
+                blocks.push(Block {
+                    graph,
+                    parent: Some(id),
+                    kind: draft.kind.clone(),
+                    name: unique(&draft.name, &mut names),
+                    note: draft.note.as_str().into(),
+                    children: Vec::new(),
+                    nodes: draft.content.all,
+                    repeat: None,
+                });
+                fill(work, &draft.members, child, depth + 1, blocks);
+                children.push(Child::Block(child));
+            }
+        }
+    }
+    blocks[id.0 as usize].children = children;
+}
+
+fn unique(name: &str, names: &mut BTreeSet<String>) -> Text {
+    let mut unique = name.to_owned();
+    let mut k = 2;
+    while !names.insert(unique.clone()) {
+        unique = format!("{name} ({k})");
+        k += 1;
+    }
+    unique.into()
+}
+
+/// Marks alike siblings: same operators, attributes and wiring; names, weights and sizes do not count.
+pub(super) fn mark_repeats(model: &Model, blocks: &mut [Block]) {
+    let mut local: FxHashMap<NodeId, u32> = FxHashMap::default();
+    let digests: Vec<u64> = (0..blocks.len()).map(|b| digest(model, blocks, b, &mut local)).collect();
+    for b in 0..blocks.len() {
+        let mut alike: BTreeMap<u64, Vec<BlockId>> = BTreeMap::new();
+        for child in &blocks[b].children {
+            if let Child::Block(c) = child {
+                alike.entry(digests[c.0 as usize]).or_default().push(*c);
+            }
+        }
+        for group in alike.into_values().filter(|g| g.len() > 1) {
+            let (first, of) = (group[0], group.len() as u32);
+            for (index, block) in group.into_iter().enumerate() {
+                blocks[block.0 as usize].repeat = Some(Repeat { index: index as u32, of, first });
+            }
+        }
+    }
+}
+
+/// Nodes of a block and the blocks inside it, in running order.
+fn nodes_in(model: &Model, blocks: &[Block], block: usize) -> Vec<NodeId> {
+    let mut nodes = Vec::with_capacity(blocks[block].nodes as usize);
+    let mut stack = vec![block];
+    while let Some(b) = stack.pop() {
+        for child in &blocks[b].children {
+            match child {
+                Child::Node(n) => nodes.push(*n),
+                Child::Block(c) => stack.push(c.0 as usize),
+            }
+        }
+    }
+    nodes.sort_by_key(|n| model.node(*n).order);
+    nodes
+}
+
+fn digest(model: &Model, blocks: &[Block], block: usize, local: &mut FxHashMap<NodeId, u32>) -> u64 {
+    local.clear();
+    let mut h = FxHasher::default();
+    if blocks[block].parent.is_none() {
+        return 0;
+    }
+    let nodes = nodes_in(model, blocks, block);
+    let shown: Vec<NodeId> = nodes.into_iter().filter(|n| !model.node(*n).is("Constant")).collect();
+    for (k, id) in shown.iter().enumerate() {
+        local.insert(*id, k as u32);
+    }
+    let mut outside: FxHashMap<u32, u32> = FxHashMap::default();
+    for id in shown {
+        let node = model.node(id);
+        operator(model, node, &mut h);
+        for input in &node.inputs {
+            let Some((id, value)) = input.and_then(|v| Some((v, model.get_value(v)?))) else {
+                0u8.hash(&mut h);
+                continue;
+            };
+            match value.producer {
+                Producer::Node { node, output } if local.contains_key(&node) => {
+                    (1u8, local.get(&node), output).hash(&mut h);
+                }
+                Producer::Node { node, .. } if model.get_node(node).is_some_and(|n| n.is("Constant")) => {
+                    2u8.hash(&mut h);
+                }
+                _ if value.constant.is_some() => 2u8.hash(&mut h),
+                _ => (3u8, ordinal(&mut outside, id.0)).hash(&mut h),
+            }
+        }
+    }
+    h.finish()
+}
+
+fn ordinal(seen: &mut FxHashMap<u32, u32>, value: u32) -> u32 {
+    let next = seen.len() as u32;
+    *seen.entry(value).or_insert(next)
+}
+
+/// Hash of operator and attributes; of tensors only type and dimensions, of bodies the operators.
+fn operator(model: &Model, node: &Node, h: &mut FxHasher) {
+    node.op_type.hash(h);
+    node.domain.hash(h);
+    node.outputs.iter().filter(|o| o.is_some()).count().hash(h);
+    let mut attributes: Vec<_> = node.attributes.iter().collect();
+    attributes.sort_by(|a, b| a.name.cmp(&b.name));
+    for a in attributes {
+        a.name.hash(h);
+        match &a.value {
+            AttributeValue::Float(v) => v.to_bits().hash(h),
+            AttributeValue::Int(v) => v.hash(h),
+            AttributeValue::String(v) => v.hash(h),
+            AttributeValue::Ints(v) => v.hash(h),
+            AttributeValue::Floats(v) => v.iter().for_each(|v| v.to_bits().hash(h)),
+            AttributeValue::Tensor(t) => (t.element, t.dims.len()).hash(h),
+            other => {
+                for graph in other.graphs() {
+                    // Bodies can hold bodies; their operators in order are enough here.
+                    model.nodes_of(*graph).for_each(|(_, n)| n.op_type.hash(h));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! One level of the hierarchy while it is being made: members, the edges between them, and grouping of members.
+
+use super::content::{Class, Content, class_of};
+use super::flow::{Flow, Role};
+use super::tree::BlockKind;
+use crate::facts::Facts;
+use crate::ir::{Model, Node};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Member of a block that is being made: a position of the flow, or an index among the drafts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Member {
+    Node(u32),
+    Draft(u32),
+}
+
+/// A block that is being made.
+pub(super) struct Draft {
+    pub kind: BlockKind,
+    /// What it was recognised as; empty for scopes and parts.
+    pub label: &'static str,
+    pub name: String,
+    pub note: String,
+    pub members: Vec<Member>,
+    pub content: Content,
+    /// Position of its first computing node, else of its first node.
+    pub first: u32,
+}
+
+/// Everything that making the blocks of one graph needs.
+pub(super) struct Work<'a> {
+    pub model: &'a Model,
+    pub flow: &'a Flow,
+    pub contents: Vec<Content>,
+    pub drafts: Vec<Draft>,
+    /// Item of the level in hand that holds a node, by position; `NONE` outside of it.
+    owner: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Members to be put into a block of their own.
+pub(super) struct Group {
+    pub label: &'static str,
+    pub kind: BlockKind,
+    pub name: String,
+    pub note: String,
+    /// Items of the level; at least two.
+    pub items: Vec<u32>,
+}
+
+impl Group {
+    /// A module recognised by its operators.
+    pub fn module(label: &'static str, items: Vec<u32>) -> Group {
+        let kind = BlockKind::Module(label.into());
+        Group { label, kind, name: label.into(), note: super::modules::FOUND.into(), items }
+    }
+}
+
+/// Member of a level with what is known of it.
+pub(super) struct Item {
+    pub member: Member,
+    pub label: &'static str,
+    pub role: Role,
+    pub content: Content,
+    pub first: u32,
+}
+
+/// Members of a block in running order, with edges.
+pub(super) struct Level {
+    pub items: Vec<Item>,
+    /// Items that each reads from, ascending; only forward edges.
+    pub preds: Vec<Vec<u32>>,
+    pub succs: Vec<Vec<u32>>,
+    /// Items on cycles with others: blocks that are left and entered again.
+    pub tangled: Vec<u32>,
+    /// The data flow without constants, shape arithmetic, and values that many far items read.
+    pub main: MainFlow,
+}
+
+/// See [`Level::main`].
+#[derive(Default)]
+pub(super) struct MainFlow {
+    /// By item: carries data from the inputs on.
+    pub active: Vec<bool>,
+    /// By item: reads a formal input, or a value from outside of the level, that is not one that many far items read.
+    pub fed: Vec<bool>,
+    pub preds: Vec<Vec<u32>>,
+    pub succs: Vec<Vec<u32>>,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(model: &'a Model, facts: &Facts, flow: &'a Flow) -> Work<'a> {
+        let contents = super::content::contents(model, facts, flow);
+        Work { model, flow, contents, drafts: Vec::new(), owner: vec![NONE; flow.len()] }
+    }
+
+    pub fn node(&self, position: u32) -> &'a Node {
+        self.model.node(self.flow.ids[position as usize])
+    }
+
+    /// Class of a member that is one node.
+    pub fn class(&self, item: &Item) -> Option<Class> {
+        match item.member {
+            Member::Node(at) => Some(class_of(self.node(at))),
+            Member::Draft(_) => None,
+        }
+    }
+
+    /// The node that a member is.
+    pub fn only_node(&self, member: Member) -> Option<&'a Node> {
+        match member {
+            Member::Node(at) => Some(self.node(at)),
+            Member::Draft(_) => None,
+        }
+    }
+
+    /// Positions of all nodes in a member.
+    pub fn positions(&self, member: Member) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut stack = vec![member];
+        while let Some(m) = stack.pop() {
+            match m {
+                Member::Node(at) => found.push(at),
+                Member::Draft(d) => stack.extend(&self.drafts[d as usize].members),
+            }
+        }
+        found
+    }
+
+    pub fn content(&self, member: Member) -> Content {
+        match member {
+            Member::Node(at) => self.contents[at as usize],
+            Member::Draft(d) => self.drafts[d as usize].content,
+        }
+    }
+
+    pub fn first(&self, member: Member) -> u32 {
+        match member {
+            Member::Node(at) => at,
+            Member::Draft(d) => self.drafts[d as usize].first,
+        }
+    }
+
+    /// Orders members of a block: computing ones say where it stands, weights and constants may be listed anywhere.
+    fn rank(&self, member: Member) -> (u8, u32) {
+        let content = self.content(member);
+        let rank = if content.main > 0 {
+            0
+        } else if content.shown > 0 {
+            1
+        } else {
+            2
+        };
+        (rank, self.first(member))
+    }
+
+    /// Makes a block of these members.
+    pub fn draft(
+        &mut self,
+        kind: BlockKind,
+        label: &'static str,
+        name: String,
+        note: String,
+        members: Vec<Member>,
+    ) -> Member {
+        let mut content = Content::NOTHING;
+        for m in &members {
+            content.add(&self.content(*m));
+        }
+        let first = members.iter().map(|m| self.rank(*m)).min().map_or(0, |(_, first)| first);
+        self.drafts.push(Draft { kind, label, name, note, members, content, first });
+        Member::Draft(self.drafts.len() as u32 - 1)
+    }
+
+    /// Adds a member to a block that was made before; blocks around it must be told by the caller.
+    pub fn absorb(&mut self, draft: u32, member: Member) {
+        let (content, added, own) = (self.content(member), self.rank(member), self.rank(Member::Draft(draft)));
+        let into = &mut self.drafts[draft as usize];
+        into.members.push(member);
+        into.content.add(&content);
+        into.first = added.min(own).1;
+    }
+
+    fn item(&self, member: Member) -> Item {
+        let content = self.content(member);
+        let label = match member {
+            Member::Node(_) => "",
+            Member::Draft(d) => self.drafts[d as usize].label,
+        };
+        let role = match member {
+            Member::Node(at) => self.flow.roles[at as usize],
+            Member::Draft(_) if content.main > 0 => Role::Main,
+            Member::Draft(_) if content.shown > 0 => Role::Side,
+            Member::Draft(_) => Role::Constant,
+        };
+        Item { member, label, role, content, first: self.first(member) }
+    }
+
+    /// The level of these members.
+    pub fn level(&mut self, mut members: Vec<Member>) -> Level {
+        members.sort_by_key(|m| self.first(*m));
+        let all: Vec<Vec<u32>> = members.iter().map(|m| self.positions(*m)).collect();
+        for (i, positions) in all.iter().enumerate() {
+            for at in positions {
+                self.owner[*at as usize] = i as u32;
+            }
+        }
+        let n = members.len();
+        let mut succs: Vec<Vec<u32>> = vec![Vec::new(); n];
+        for (i, positions) in all.iter().enumerate() {
+            for at in positions {
+                let to = self.flow.succs[*at as usize].iter().map(|s| self.owner[*s as usize]);
+                succs[i].extend(to.filter(|o| *o != NONE && *o != i as u32));
+            }
+            succs[i].sort_unstable();
+            succs[i].dedup();
+        }
+        let (order, tangled) = running_order(&succs);
+        let mut place = vec![0u32; n];
+        for (k, i) in order.iter().enumerate() {
+            place[*i as usize] = k as u32;
+        }
+        let items: Vec<Item> = order.iter().map(|i| self.item(members[*i as usize])).collect();
+        let mut forward: Vec<Vec<u32>> = vec![Vec::new(); n];
+        let mut preds: Vec<Vec<u32>> = vec![Vec::new(); n];
+        for (i, list) in succs.iter().enumerate() {
+            let from = place[i];
+            for to in list.iter().map(|s| place[*s as usize]).filter(|to| *to > from) {
+                forward[from as usize].push(to);
+            }
+        }
+        for from in 0..n {
+            forward[from].sort_unstable();
+            for to in &forward[from] {
+                preds[*to as usize].push(from as u32);
+            }
+        }
+        let inputs = self.input_readers(&all, &place);
+        for positions in &all {
+            for at in positions {
+                self.owner[*at as usize] = NONE;
+            }
+        }
+        let mut tangled: Vec<u32> = tangled.iter().map(|i| place[*i as usize]).collect();
+        tangled.sort_unstable();
+        let main = main_flow(&items, &preds, &forward, &inputs);
+        Level { items, preds, succs: forward, tangled, main }
+    }
+
+    /// Items of the level that read each formal input or a value from outside of the level, ascending.
+    fn input_readers(&self, all: &[Vec<u32>], place: &[u32]) -> Vec<Vec<u32>> {
+        let mut readers: std::collections::BTreeMap<(bool, u32), Vec<u32>> = Default::default();
+        for (i, positions) in all.iter().enumerate() {
+            for at in positions.iter().filter(|at| self.flow.roles[**at as usize] == Role::Main) {
+                for input in &self.flow.inputs[*at as usize] {
+                    readers.entry((true, *input)).or_default().push(place[i]);
+                }
+                for p in &self.flow.preds[*at as usize] {
+                    if self.owner[*p as usize] == NONE && self.flow.roles[*p as usize] == Role::Main {
+                        readers.entry((false, *p)).or_default().push(place[i]);
+                    }
+                }
+            }
+        }
+        let mut lists: Vec<Vec<u32>> = readers.into_values().collect();
+        for list in &mut lists {
+            list.sort_unstable();
+            list.dedup();
+        }
+        lists
+    }
+
+    /// Puts groups of a level's items into blocks of their own; the new level.
+    pub fn contract(&mut self, level: Level, groups: Vec<Group>) -> Level {
+        if groups.is_empty() {
+            return level;
+        }
+        let mut taken = vec![false; level.items.len()];
+        let mut members = Vec::new();
+        for group in groups {
+            debug_assert!(group.items.iter().all(|i| !taken[*i as usize]), "groups do not overlap");
+            let mut inner = Vec::with_capacity(group.items.len());
+            for i in &group.items {
+                taken[*i as usize] = true;
+                inner.push(level.items[*i as usize].member);
+            }
+            members.push(self.draft(group.kind, group.label, group.name, group.note, inner));
+        }
+        let rest = level.items.iter().enumerate().filter(|(i, _)| !taken[*i]).map(|(_, item)| item.member);
+        members.extend(rest);
+        self.level(members)
+    }
+}
+
+impl Level {
+    pub fn members(&self) -> Vec<Member> {
+        self.items.iter().map(|i| i.member).collect()
+    }
+
+    /// Items that compute from data.
+    pub fn crowd(&self) -> usize {
+        self.items.iter().filter(|i| i.role == Role::Main).count()
+    }
+
+    /// Items that are drawn as boxes.
+    pub fn shown(&self) -> usize {
+        self.items.iter().filter(|i| i.role != Role::Constant).count()
+    }
+
+    /// The only item that reads this one's data.
+    pub fn only_succ(&self, item: u32) -> Option<u32> {
+        match self.main.succs.get(item as usize)?.as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// The only item whose data this one reads.
+    pub fn only_pred(&self, item: u32) -> Option<u32> {
+        match self.main.preds.get(item as usize)?.as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// The next item of an unbranched chain.
+    pub fn next_in_chain(&self, item: u32) -> Option<u32> {
+        self.only_succ(item).filter(|s| self.only_pred(*s) == Some(item))
+    }
+}
+
+/// Items by running order, the earliest first wherever there is a choice, and the items that stand on cycles.
+fn running_order(succs: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+    let n = succs.len();
+    let mut waiting = vec![0u32; n];
+    for to in succs.iter().flatten() {
+        waiting[*to as usize] += 1;
+    }
+    let mut ready: BinaryHeap<Reverse<u32>> =
+        (0..n as u32).filter(|i| waiting[*i as usize] == 0).map(Reverse).collect();
+    let mut order = Vec::with_capacity(n);
+    let mut done = vec![false; n];
+    let mut next_stuck = 0usize;
+    let mut stuck = false;
+    while order.len() < n {
+        let i = match ready.pop() {
+            Some(Reverse(i)) => i,
+            None => {
+                // Only cycles are left: go on with the earliest.
+                stuck = true;
+                while done[next_stuck] {
+                    next_stuck += 1;
+                }
+                next_stuck as u32
+            }
+        };
+        if std::mem::replace(&mut done[i as usize], true) {
+            continue;
+        }
+        order.push(i);
+        for to in &succs[i as usize] {
+            waiting[*to as usize] -= 1;
+            if waiting[*to as usize] == 0 && !done[*to as usize] {
+                ready.push(Reverse(*to));
+            }
+        }
+    }
+    let tangled = if stuck { on_cycles(succs) } else { Vec::new() };
+    (order, tangled)
+}
+
+fn on_cycles(succs: &[Vec<u32>]) -> Vec<u32> {
+    let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(succs.len(), succs.len());
+    let at: Vec<_> = succs.iter().map(|_| graph.add_node(())).collect();
+    for (from, list) in succs.iter().enumerate() {
+        for to in list {
+            graph.add_edge(at[from], at[*to as usize], ());
+        }
+    }
+    let parts = petgraph::algo::kosaraju_scc(&graph);
+    parts.into_iter().filter(|p| p.len() > 1).flatten().map(|i| i.index() as u32).collect()
+}
+
+/// A value with this many readers, spread over [`FAR`] of a level, is not part of the level's main flow.
+const MANY_READERS: usize = 5;
+const FAR: f32 = 0.3;
+/// Levels smaller than this are looked at whole.
+const SMALL: usize = 24;
+
+fn main_flow(items: &[Item], preds: &[Vec<u32>], succs: &[Vec<u32>], inputs: &[Vec<u32>]) -> MainFlow {
+    let n = items.len();
+    let is_main = |i: &u32| items[*i as usize].role == Role::Main;
+    let far = |readers: &[u32], many: usize| {
+        let span = readers.last().unwrap_or(&0) - readers.first().unwrap_or(&0);
+        n > SMALL && readers.len() >= many && span as f32 > FAR * n as f32
+    };
+    let mut fed = vec![false; n];
+    let mut sourced = vec![false; n];
+    for readers in inputs {
+        let distant = far(readers, 3);
+        for r in readers {
+            sourced[*r as usize] = true;
+            fed[*r as usize] |= !distant;
+        }
+    }
+    let mut flow =
+        MainFlow { active: vec![false; n], fed, preds: vec![Vec::new(); n], succs: vec![Vec::new(); n] };
+    for i in 0..n {
+        if items[i].role != Role::Main {
+            continue;
+        }
+        // Data from nowhere (random numbers, say) starts a flow too.
+        let begins = !sourced[i] && !preds[i].iter().any(is_main);
+        if !(flow.fed[i] || begins || !flow.preds[i].is_empty()) {
+            continue;
+        }
+        flow.active[i] = true;
+        let readers: Vec<u32> = succs[i].iter().copied().filter(is_main).collect();
+        if !far(&readers, MANY_READERS) {
+            for r in &readers {
+                flow.preds[*r as usize].push(i as u32);
+            }
+            flow.succs[i] = readers;
+        }
+    }
+    flow
+}
