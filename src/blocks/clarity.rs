@@ -22,8 +22,8 @@ pub fn clarity(tree: &BlockTree) -> Clarity {
     let (mut named, mut recognised, mut all, mut cut) = (0u64, 0u64, 0u64, false);
     // What the blocks around say, for each block; a block comes after the one around it.
     let mut around: Vec<Option<BlockKind>> = Vec::new();
-    let mut origin = String::new();
-    for (id, block) in tree.iter() {
+    let mut origin: Option<(u32, String)> = None;
+    for (_, block) in tree.iter() {
         let outer = block.parent.and_then(|p| around.get(p.0 as usize).cloned().flatten());
         let kind = match (&outer, &block.kind) {
             (Some(BlockKind::Scope), _) => outer,
@@ -33,8 +33,10 @@ pub fn clarity(tree: &BlockTree) -> Clarity {
             _ => outer,
         };
         cut |= block.kind == BlockKind::Part;
-        if block.parent.is_none() && id.0 == 0 {
-            origin = block.note.to_string();
+        if block.parent.is_none() {
+            // The largest graph says where scopes come from: the main one may hold nothing but a branch.
+            let largest = origin.as_ref().is_none_or(|(nodes, _)| block.nodes > *nodes);
+            origin = if largest { Some((block.nodes, block.note.to_string())) } else { origin };
         }
         let own = block.children.iter().filter(|c| matches!(c, Child::Node(_))).count() as u64;
         all += own;
@@ -45,12 +47,17 @@ pub fn clarity(tree: &BlockTree) -> Clarity {
         }
         around.push(kind);
     }
+    let origin = origin.map(|(_, note)| note).unwrap_or_default();
     let share = |n: u64| if all == 0 { 0.0 } else { n as f64 / all as f64 };
     let (named, recognised) = (share(named), share(recognised));
     let percent = |s: f64| format!("{:.0} %", s * 100.0);
     let mut reason = match (named > 0.0, recognised > 0.0) {
         (true, true) => {
-            format!("{origin}: {} of the nodes, {} more recognised by pattern", percent(named), percent(recognised))
+            format!(
+                "{origin}: {} of the nodes, {} more recognised by pattern",
+                percent(named),
+                percent(recognised)
+            )
         }
         (true, false) => format!("{origin}: {} of the nodes", percent(named)),
         (false, true) => format!("{origin}; {} of the nodes recognised by pattern", percent(recognised)),

@@ -5,9 +5,9 @@ use super::flow::Role;
 use super::level::{Group, Level, Member, Work};
 use super::modules::FOUND;
 use super::tree::BlockKind;
+use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use rustc_hash::FxHasher;
 
 pub(super) const LAYER: &str = "layer";
 pub(super) const STEP: &str = "step";
@@ -16,6 +16,8 @@ pub(super) const GRU_CELL: &str = "GRU cell";
 
 /// A level with more boxes than this is cut into parts.
 pub(super) const CROWDED: usize = 44;
+/// A level is divided at most this often, one into the other.
+pub(super) const DEEPEST: usize = 5;
 /// Aimed-for number of members when a level is cut.
 const BRANCHING: f64 = 24.0;
 /// Distances between equal operators that are tried as the length of a repeat.
@@ -27,17 +29,22 @@ struct Sequence {
     labels: Vec<u64>,
     /// `crossing[k]`: values from before item `k` that it or a later item reads.
     crossing: Vec<u32>,
+    /// Items that read nothing of the level's main flow: where a step takes up its input.
+    begins: Vec<bool>,
 }
 
 fn sequence(work: &Work, level: &Level, wanted: impl Fn(&super::level::Item) -> bool) -> Sequence {
-    let items: Vec<u32> = (0..level.items.len() as u32).filter(|i| wanted(&level.items[*i as usize])).collect();
+    let items: Vec<u32> =
+        (0..level.items.len() as u32).filter(|i| wanted(&level.items[*i as usize])).collect();
     let mut place = vec![u32::MAX; level.items.len()];
     for (k, i) in items.iter().enumerate() {
         place[*i as usize] = k as u32;
     }
     let mut change = vec![0i64; items.len() + 2];
     for (k, i) in items.iter().enumerate() {
-        let last = level.main.succs[*i as usize].iter().map(|s| place[*s as usize]).filter(|p| *p != u32::MAX).max();
+        // What only reads a value that many read is not part of the main flow, but its result crosses borders all the same.
+        let succs = if level.main.active[*i as usize] { &level.main.succs } else { &level.succs };
+        let last = succs[*i as usize].iter().map(|s| place[*s as usize]).filter(|p| *p != u32::MAX).max();
         if let Some(last) = last.filter(|l| *l as usize > k) {
             change[k + 1] += 1;
             change[last as usize + 1] -= 1;
@@ -53,7 +60,8 @@ fn sequence(work: &Work, level: &Level, wanted: impl Fn(&super::level::Item) -> 
         })
         .collect();
     let labels = items.iter().map(|i| kind_of(work, level, *i)).collect();
-    Sequence { items, labels, crossing }
+    let begins = items.iter().map(|i| level.main.preds[*i as usize].is_empty()).collect();
+    Sequence { items, labels, crossing, begins }
 }
 
 /// Hash of what an item is: operator, module, or the operators in a scope.
@@ -105,7 +113,8 @@ fn period(labels: &[u64], times: usize) -> Option<usize> {
         gaps.into_iter().filter(|(gap, _)| *gap >= 2 && gap * times <= labels.len()).collect();
     candidates.sort_by_key(|(gap, cover)| (std::cmp::Reverse(*cover), *gap));
     let cover = |p: usize| -> usize { runs(labels, p, times).iter().map(|(s, e)| (e - s) / p * p).sum() };
-    let best = candidates.iter().take(CANDIDATES).map(|(gap, _)| (cover(*gap), std::cmp::Reverse(*gap))).max()?;
+    let best =
+        candidates.iter().take(CANDIDATES).map(|(gap, _)| (cover(*gap), std::cmp::Reverse(*gap))).max()?;
     // Half of the sequence must be explained.
     (best.0 * 2 >= labels.len()).then_some(best.1.0)
 }
@@ -129,7 +138,10 @@ pub(super) fn repeats(work: &Work, level: &Level, times: usize) -> Vec<Group> {
     for (start, end) in borders.iter().copied().chain(std::iter::once((seq.items.len(), seq.items.len()))) {
         let gap = start.saturating_sub(at);
         let inner = at > 0 && start < seq.items.len();
-        if gap * 2 >= period && (gap * 2 <= period * 3 || (inner && gap <= 2 * period)) && (inner || similar(&seq, at, start, &borders)) {
+        if gap * 2 >= period
+            && (gap * 2 <= period * 3 || (inner && gap <= 2 * period))
+            && (inner || similar(&seq, at, start, &borders))
+        {
             all.push((at, start));
         }
         if end > start {
@@ -137,12 +149,16 @@ pub(super) fn repeats(work: &Work, level: &Level, times: usize) -> Vec<Group> {
         }
         at = end;
     }
+    all.retain(|(s, e)| e - s >= 2);
+    if all.len() < 2 {
+        return Vec::new();
+    }
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let names: Vec<&'static str> = all.iter().map(|r| name_of(level, &seq, *r)).collect();
     // One odd first step is called like the others.
-    let common = names.iter().copied().max_by_key(|n| names.iter().filter(|m| m == &n).count()).unwrap_or(LAYER);
+    let common =
+        names.iter().copied().max_by_key(|n| names.iter().filter(|m| m == &n).count()).unwrap_or(LAYER);
     all.iter()
-        .filter(|(s, e)| e - s >= 2)
         .map(|(s, e)| {
             let number = numbers.entry(common).or_default();
             *number += 1;
@@ -152,6 +168,7 @@ pub(super) fn repeats(work: &Work, level: &Level, times: usize) -> Vec<Group> {
                 name: format!("{common} {number}"),
                 note: FOUND.into(),
                 items: seq.items[*s..*e].to_vec(),
+                flat: false,
             }
         })
         .collect()
@@ -170,13 +187,17 @@ fn best_shift(seq: &Sequence, start: usize, end: usize, period: usize) -> usize 
     let spare = (end - start) % period;
     let whole = (end - start) / period;
     let cost = |shift: usize| {
-        let mut crossed: Vec<u32> =
-            (0..whole).map(|k| start + shift + k * period).filter(|b| *b < end && *b > 0).map(|b| seq.crossing[b]).collect();
+        let mut crossed: Vec<u32> = (0..whole)
+            .map(|k| start + shift + k * period)
+            .filter(|b| *b < end && *b > 0)
+            .map(|b| seq.crossing[b])
+            .collect();
         crossed.sort_unstable();
         crossed.get(crossed.len() / 2).copied().unwrap_or(0)
     };
     // A shift past the spare elements costs one repeat, which only a cleaner border is worth.
-    (0..period).min_by_key(|s| (cost(*s), *s > spare, *s)).unwrap_or(0)
+    let begins = |shift: usize| seq.begins.get(start + shift).copied().unwrap_or(false);
+    (0..period).min_by_key(|s| (cost(*s), !begins(*s), *s > spare, *s)).unwrap_or(0)
 }
 
 fn name_of(level: &Level, seq: &Sequence, (start, end): (usize, usize)) -> &'static str {
@@ -222,7 +243,7 @@ pub(super) fn parts(work: &Work, level: &Level) -> Vec<Group> {
         }
         let name = stretch_name(work, level, &items).unwrap_or_else(|| format!("part {}", groups.len() + 1));
         let note = mostly(work, level, &items);
-        groups.push(Group { label: "", kind: BlockKind::Part, name, note, items });
+        groups.push(Group { label: "", kind: BlockKind::Part, name, note, items, flat: false });
     }
     groups
 }

@@ -123,11 +123,11 @@ fn finish(model: &Model, flow: &mut Flow) {
     }
     for at in 0..flow.len() {
         let node = model.node(flow.ids[at]);
-        let captures = node.inputs.iter().flatten().any(|v| {
-            model.get_value(*v).is_some_and(|v| {
-                v.graph != flow.graph && v.constant.is_none() && matches!(v.producer, Producer::Node { .. })
-            })
-        });
+        let captures = node
+            .inputs
+            .iter()
+            .flatten()
+            .any(|v| model.get_value(*v).is_some_and(|v| v.graph != flow.graph && v.constant.is_none()));
         let has_inputs = node.inputs.iter().flatten().next().is_some();
         let random = matches!(&*node.op_type, "RandomNormal" | "RandomUniform" | "Multinomial" | "Bernoulli");
         flow.roles[at] = if node.bodies().next().is_some() || random {

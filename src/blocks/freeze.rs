@@ -159,6 +159,8 @@ fn operator(model: &Model, node: &Node, h: &mut FxHasher) {
         a.name.hash(h);
         match &a.value {
             AttributeValue::Float(v) => v.to_bits().hash(h),
+            // The number of groups of a depthwise convolution is its width.
+            AttributeValue::Int(v) if &*a.name == "group" => (*v).min(2).hash(h),
             AttributeValue::Int(v) => v.hash(h),
             AttributeValue::String(v) => v.hash(h),
             AttributeValue::Ints(v) => v.hash(h),

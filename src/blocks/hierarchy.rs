@@ -1,5 +1,6 @@
 //! The hierarchy of one graph: scopes, then modules, repeats and parts inside whatever is still crowded.
 
+use super::content::Class;
 use super::flow::Role;
 use super::joins::{self, Scale};
 use super::level::{Group, Level, Member, Work};
@@ -82,14 +83,17 @@ fn structure(work: &mut Work, members: Vec<Member>, top: bool, origin: Origin) -
     if let Some(group) = modules::feed_forward_scopes(&level) {
         level = work.contract(level, vec![group]);
     }
-    let loose = level.items.iter().filter(|i| i.role == Role::Main && matches!(i.member, Member::Node(_))).count();
+    let loose =
+        level.items.iter().filter(|i| i.role == Role::Main && matches!(i.member, Member::Node(_))).count();
     let limit = if origin == Origin::Nothing && top { LOOSE_UNSCOPED } else { LOOSE };
     if loose >= limit {
         level = recognise(work, level);
     }
-    let prepared = prepared_inputs(work, &level);
-    level = work.contract(level, prepared);
-    let members = divide(work, level, 3);
+    if top {
+        let prepared = prepared_inputs(work, &level);
+        level = work.contract(level, prepared);
+    }
+    let members = divide(work, level, 3, 0);
     dissolve(work, members)
 }
 
@@ -107,9 +111,9 @@ fn recognise(work: &mut Work, mut level: Level) -> Level {
 }
 
 /// Cuts what is still crowded into repeats and parts, and seats constants and shape arithmetic with their readers.
-/// `times`: how often a sequence must repeat to be cut at its repeats.
-fn divide(work: &mut Work, mut level: Level, times: usize) -> Vec<Member> {
-    let first_new = work.drafts.len();
+/// `times`: how often a sequence must repeat to be cut at its repeats; `depth`: how often that was done around it.
+fn divide(work: &mut Work, mut level: Level, times: usize, depth: usize) -> Vec<Member> {
+    let before = level.items.len();
     if level.crowd() >= REPEATING {
         let groups = cut::repeats(work, &level, times);
         level = work.contract(level, groups);
@@ -125,17 +129,20 @@ fn divide(work: &mut Work, mut level: Level, times: usize) -> Vec<Member> {
     }
     let members = level.members();
     for m in &members {
-        // New blocks of this level may be crowded themselves.
+        // Blocks that were found may be crowded themselves.
         if let Member::Draft(d) = *m
-            && d as usize >= first_new
+            && depth < cut::DEEPEST
             && work.drafts[d as usize].kind != BlockKind::Scope
+            && (REPEATING..before).contains(&work.drafts[d as usize].members.len())
         {
             let inner = std::mem::take(&mut work.drafts[d as usize].members);
             let inner = work.level(inner);
             let repeated = [cut::LAYER, cut::STEP].contains(&work.drafts[d as usize].label);
             let crowded = inner.shown() > cut::CROWDED || (repeated && inner.crowd() >= REPEATING);
-            work.drafts[d as usize].members =
-                if crowded { divide(work, inner, if repeated { 2 } else { 3 }) } else { inner.members() };
+            work.drafts[d as usize].members = match crowded {
+                true => divide(work, inner, if repeated { 2 } else { 3 }, depth + 1),
+                false => inner.members(),
+            };
         }
     }
     members
@@ -169,6 +176,21 @@ fn number(work: &mut Work, level: &Level) {
     }
 }
 
+/// What preparing an input takes: no layers.
+const PREPARING: [Option<Class>; 11] = [
+    Some(Class::Layout),
+    Some(Class::Transpose),
+    Some(Class::Add),
+    Some(Class::Sub),
+    Some(Class::Mul),
+    Some(Class::Div),
+    Some(Class::Slice),
+    Some(Class::Concat),
+    Some(Class::Split),
+    Some(Class::Clip),
+    Some(Class::Other),
+];
+
 /// Loose nodes that only prepare formal inputs (a mask made from token flags, say), in blocks called after the inputs.
 fn prepared_inputs(work: &Work, level: &Level) -> Vec<Group> {
     let has_scope = level.items.iter().any(|i| matches!(i.member, Member::Draft(_)) && i.content.main > 0);
@@ -186,6 +208,7 @@ fn prepared_inputs(work: &Work, level: &Level) -> Vec<Group> {
             .collect();
         prepares[i] = level.items[i].role == Role::Main
             && matches!(level.items[i].member, Member::Node(at) if !mains.is_empty() || !work.flow.inputs[at as usize].is_empty())
+            && PREPARING.contains(&work.class(&level.items[i]))
             && mains.iter().all(|p| prepares[*p]);
         if prepares[i] {
             let root = mains.iter().map(|p| part[*p]).chain([i]).min().unwrap_or(i);
@@ -212,7 +235,9 @@ fn prepared(work: &Work, level: &Level, items: Vec<u32>) -> Group {
     inputs.dedup();
     let ports = &work.model.graph(work.flow.graph).inputs;
     let name = match inputs.as_slice() {
-        [one] => ports.get(*one as usize).and_then(|p| work.model.get_value(p.value)).map(|v| v.name.to_string()),
+        [one] => {
+            ports.get(*one as usize).and_then(|p| work.model.get_value(p.value)).map(|v| v.name.to_string())
+        }
         _ => None,
     };
     Group {
@@ -221,6 +246,7 @@ fn prepared(work: &Work, level: &Level, items: Vec<u32>) -> Group {
         name: name.unwrap_or_else(|| "inputs".into()),
         note: "prepares inputs".into(),
         items,
+        flat: false,
     }
 }
 
@@ -228,7 +254,10 @@ fn prepared(work: &Work, level: &Level, items: Vec<u32>) -> Group {
 fn dissolve(work: &mut Work, members: Vec<Member>) -> Vec<Member> {
     for m in &members {
         if let Member::Draft(d) = *m
-            && matches!(work.drafts[d as usize].kind, BlockKind::Module(_) | BlockKind::Part | BlockKind::Region)
+            && matches!(
+                work.drafts[d as usize].kind,
+                BlockKind::Module(_) | BlockKind::Part | BlockKind::Region
+            )
         {
             let inner = std::mem::take(&mut work.drafts[d as usize].members);
             work.drafts[d as usize].members = dissolve(work, inner);
@@ -239,11 +268,9 @@ fn dissolve(work: &mut Work, members: Vec<Member>) -> Vec<Member> {
         Member::Node(_) => false,
     };
     let size = |work: &Work, m: &Member| match m {
-        Member::Draft(d) if minor(work, m) => work.drafts[*d as usize]
-            .members
-            .iter()
-            .filter(|m| work.content(**m).shown > 0)
-            .count(),
+        Member::Draft(d) if minor(work, m) => {
+            work.drafts[*d as usize].members.iter().filter(|m| work.content(**m).shown > 0).count()
+        }
         m => usize::from(work.content(*m).shown > 0),
     };
     let roomy = members.iter().map(|m| size(work, m)).sum::<usize>() <= ROOMY;

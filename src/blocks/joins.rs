@@ -160,7 +160,8 @@ fn close(work: &mut Work, level: &Level, merged: &mut Merged, region: Region, sc
         join_preds.contains(&f)
             || join_preds.iter().any(|p| {
                 let g = merged.find(*p) as usize;
-                merged.entries[g] == [f] && merged.content[g].of(Class::Conv) + merged.content[g].of(Class::MatMul) <= 1
+                merged.entries[g] == [f]
+                    && merged.content[g].of(Class::Conv) + merged.content[g].of(Class::MatMul) <= 1
             })
     });
     let labels = region.groups.iter().map(|g| merged.labels[*g as usize]).filter(|l| !l.is_empty()).collect();

@@ -48,13 +48,15 @@ pub(super) struct Group {
     pub note: String,
     /// Items of the level; at least two.
     pub items: Vec<u32>,
+    /// Blocks among the items are parts of the same thing: their members go into the group directly.
+    pub flat: bool,
 }
 
 impl Group {
     /// A module recognised by its operators.
     pub fn module(label: &'static str, items: Vec<u32>) -> Group {
         let kind = BlockKind::Module(label.into());
-        Group { label, kind, name: label.into(), note: super::modules::FOUND.into(), items }
+        Group { label, kind, name: label.into(), note: super::modules::FOUND.into(), items, flat: false }
     }
 }
 
@@ -64,7 +66,6 @@ pub(super) struct Item {
     pub label: &'static str,
     pub role: Role,
     pub content: Content,
-    pub first: u32,
 }
 
 /// Members of a block in running order, with edges.
@@ -176,7 +177,8 @@ impl<'a> Work<'a> {
 
     /// Adds a member to a block that was made before; blocks around it must be told by the caller.
     pub fn absorb(&mut self, draft: u32, member: Member) {
-        let (content, added, own) = (self.content(member), self.rank(member), self.rank(Member::Draft(draft)));
+        let (content, added, own) =
+            (self.content(member), self.rank(member), self.rank(Member::Draft(draft)));
         let into = &mut self.drafts[draft as usize];
         into.members.push(member);
         into.content.add(&content);
@@ -195,7 +197,7 @@ impl<'a> Work<'a> {
             Member::Draft(_) if content.shown > 0 => Role::Side,
             Member::Draft(_) => Role::Constant,
         };
-        Item { member, label, role, content, first: self.first(member) }
+        Item { member, label, role, content }
     }
 
     /// The level of these members.
@@ -284,7 +286,10 @@ impl<'a> Work<'a> {
             let mut inner = Vec::with_capacity(group.items.len());
             for i in &group.items {
                 taken[*i as usize] = true;
-                inner.push(level.items[*i as usize].member);
+                match level.items[*i as usize].member {
+                    Member::Draft(d) if group.flat => inner.append(&mut self.drafts[d as usize].members),
+                    member => inner.push(member),
+                }
             }
             members.push(self.draft(group.kind, group.label, group.name, group.note, inner));
         }

@@ -34,7 +34,7 @@ const NORMS: [&str; 2] = [LAYER_NORM, RMS_NORM];
 
 /// True for modules that are shown on their own only where the level around them is crowded.
 pub(super) fn is_minor(label: &str) -> bool {
-    label == CONVOLUTION || label == CENTRED || ACTIVATIONS.contains(&label)
+    [CONVOLUTION, CENTRED, BRANCHES].contains(&label) || ACTIVATIONS.contains(&label)
 }
 
 /// A region that ends where branches meet.
@@ -52,7 +52,8 @@ pub(super) struct Join {
 pub(super) fn elementwise(work: &Work, join: &Join, groups: &[u32], level: &Level) -> Option<&'static str> {
     use Class::*;
     let c = join.content;
-    let arithmetic = [Add, Sub, Mul, Div, Pow, Sqrt, Erf, Tanh, Sigmoid, Clip, Mean, Activation, Layout, Other];
+    let arithmetic =
+        [Add, Sub, Mul, Div, Pow, Sqrt, Erf, Tanh, Sigmoid, Clip, Mean, Activation, Layout, Other];
     if !c.only(&arithmetic) || c.of(Other) > 1 || c.of(Layout) > 2 {
         return None;
     }
@@ -145,6 +146,7 @@ pub(super) fn finish_elementwise(work: &Work, level: &Level) -> Vec<Group> {
         }
         let wanted: &[Class] = match label {
             LAYER_NORM | RMS_NORM => &[Class::Mul, Class::Add],
+            HARD_SWISH if !level.items[i as usize].content.has(Class::Div) => &[Class::Div],
             GELU if level.items[i as usize].content.of(Class::Mul) < 2 => &[Class::Mul],
             _ => continue,
         };
@@ -158,7 +160,7 @@ pub(super) fn finish_elementwise(work: &Work, level: &Level) -> Vec<Group> {
         }
         if items.len() > 1 {
             items.iter().for_each(|i| taken[*i as usize] = true);
-            groups.push(Group::module(label, items));
+            groups.push(Group { flat: true, ..Group::module(label, items) });
         }
     }
     groups
@@ -188,8 +190,9 @@ pub(super) fn convolutions(work: &Work, level: &Level) -> Vec<Group> {
         while let Some(next) = level.next_in_chain(at) {
             let norm = is_norm(work, level, next);
             let stays = ["QuantizeLinear", "DequantizeLinear", "Identity", "Dropout", "Cast"];
-            let passes =
-                work.only_node(level.items[next as usize].member).is_some_and(|n| stays.iter().any(|s| n.is(s)));
+            let passes = work
+                .only_node(level.items[next as usize].member)
+                .is_some_and(|n| stays.iter().any(|s| n.is(s)));
             let activates = is_activation(work, level, next);
             if !(norm || passes || activates) {
                 break;
@@ -239,16 +242,16 @@ fn convolution(work: &Work, level: &Level, item: u32) -> Option<Content> {
 fn separable_tail(work: &Work, level: &Level, item: u32) -> Option<(Vec<u32>, bool)> {
     convolution(work, level, item).filter(|c| c.has(Class::Depthwise))?;
     let mut items = vec![item];
-    let next = level.next_in_chain(item);
-    // The squeeze-excite is the next item of the chain when it was recognised as one.
-    let project = match next {
-        Some(se) if level.items[se as usize].label == SQUEEZE_EXCITE => {
-            items.push(se);
-            level.next_in_chain(se)?
+    let mut project = level.next_in_chain(item)?;
+    loop {
+        let between = &level.items[project as usize];
+        let passes = work.only_node(between.member).is_some_and(|n| n.is("Identity"));
+        if !passes && between.label != SQUEEZE_EXCITE {
+            break;
         }
-        Some(next) => next,
-        None => return None,
-    };
+        items.push(project);
+        project = level.next_in_chain(project)?;
+    }
     let content = convolution(work, level, project).filter(|c| c.has(Class::Pointwise))?;
     items.push(project);
     Some((items, content.has_activation()))
@@ -333,15 +336,15 @@ pub(super) fn take_followers(work: &mut Work, level: Level) -> Level {
 pub(super) fn feed_forward_scopes(level: &Level) -> Option<Group> {
     let items = &level.items;
     let is_draft = |i: &usize| matches!(items[*i].member, Member::Draft(_));
-    let attends = |c: &Content| c.has(Class::Attention) || (c.has(Class::Softmax) && c.of(Class::MatMul) >= 2);
+    // At most self-attention and cross-attention: more are several layers.
+    let attends = |c: &Content| {
+        c.has(Class::Attention) || ((1..=2).contains(&c.of(Class::Softmax)) && c.of(Class::MatMul) >= 2)
+    };
     let attention = (0..items.len()).rfind(|i| is_draft(i) && attends(&items[*i].content))?;
     let products: Vec<usize> =
         (attention + 1..items.len()).filter(|i| items[*i].content.has(Class::MatMul)).collect();
     let (first, last) = (*products.first()?, *products.last()?);
-    let range: Vec<u32> = (first..=last)
-        .filter(|i| level.main.active[*i])
-        .map(|i| i as u32)
-        .collect();
+    let range: Vec<u32> = (first..=last).filter(|i| level.main.active[*i]).map(|i| i as u32).collect();
     let mut content = Content::NOTHING;
     range.iter().for_each(|i| content.add(&items[*i as usize].content));
     let fits = products.len() >= 2

@@ -84,7 +84,11 @@ fn held(tree: &BlockTree, model: &Model, node: NodeId) -> Vec<BlockId> {
 }
 
 /// What can be opened next: alike or similarly named siblings together, bodies of one node together.
-fn closed(tree: &BlockTree, model: &Model, open: &BTreeSet<BlockId>) -> BTreeMap<(BlockId, String), Vec<BlockId>> {
+fn closed(
+    tree: &BlockTree,
+    model: &Model,
+    open: &BTreeSet<BlockId>,
+) -> BTreeMap<(BlockId, String), Vec<BlockId>> {
     let mut groups: BTreeMap<(BlockId, String), Vec<BlockId>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut stack: Vec<BlockId> = tree.root(model.main()).into_iter().collect();

@@ -26,7 +26,14 @@ fn count(nodes: u32) -> String {
     format!("{nodes} node{}", if nodes == 1 { "" } else { "s" })
 }
 
-fn write_children(tree: &BlockTree, model: &Model, id: BlockId, level: usize, depth: usize, text: &mut String) {
+fn write_children(
+    tree: &BlockTree,
+    model: &Model,
+    id: BlockId,
+    level: usize,
+    depth: usize,
+    text: &mut String,
+) {
     let indent = "  ".repeat(level);
     let children = &tree.block(id).children;
     let mut at = 0;

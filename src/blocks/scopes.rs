@@ -237,7 +237,10 @@ mod tests {
 
     #[test]
     fn python_lists_parse_or_are_refused() {
-        assert_eq!(python_strings("['', 'a.0', \"it's\"]"), Some(vec!["".into(), "a.0".into(), "it's".into()]));
+        assert_eq!(
+            python_strings("['', 'a.0', \"it's\"]"),
+            Some(vec!["".into(), "a.0".into(), "it's".into()])
+        );
         assert_eq!(python_strings("[]"), Some(vec![]));
         assert_eq!(python_strings("['', 'enc', 'it''s, ]"), None);
         assert_eq!(python_strings("['a' 'b']"), None);

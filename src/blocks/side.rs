@@ -5,6 +5,9 @@ use super::level::{Group, Level, Member, Work};
 use super::tree::BlockKind;
 use rustc_hash::FxHashMap;
 
+/// Label of blocks of shape arithmetic.
+pub(super) const SHAPES: &str = "shapes";
+
 const NOWHERE: u32 = u32::MAX;
 
 /// Moves loose nodes that are not part of the main flow into the innermost found block that holds all of their readers;
@@ -74,7 +77,8 @@ pub(super) fn seat(work: &mut Work, level: &Level) -> Vec<Member> {
 /// Shape arithmetic and weights in preparation that no single block reads, as blocks of their own.
 pub(super) fn groups(level: &Level) -> Vec<Group> {
     let n = level.items.len();
-    let is_side = |i: u32| level.items[i as usize].role == Role::Side && level.items[i as usize].label.is_empty();
+    let is_side =
+        |i: u32| level.items[i as usize].role == Role::Side && level.items[i as usize].label.is_empty();
     // Connected pieces of side items.
     let mut piece = vec![NOWHERE; n];
     let mut pieces: Vec<Vec<u32>> = Vec::new();
@@ -119,5 +123,12 @@ pub(super) fn groups(level: &Level) -> Vec<Group> {
 }
 
 fn group(items: Vec<u32>) -> Group {
-    Group { label: "", kind: BlockKind::Region, name: "shapes".into(), note: "does not depend on data".into(), items }
+    Group {
+        label: SHAPES,
+        kind: BlockKind::Region,
+        name: SHAPES.into(),
+        note: "does not depend on data".into(),
+        items,
+        flat: false,
+    }
 }

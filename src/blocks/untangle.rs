@@ -34,7 +34,8 @@ pub(super) fn split(work: &mut Work, level: &Level) -> Vec<Member> {
         } else {
             let name = work.drafts[d as usize].name.clone();
             for call in 1..=calls {
-                if let Some(Member::Draft(piece)) = restrict(work, item.member, &entered, call, &mut members) {
+                if let Some(Member::Draft(piece)) = restrict(work, item.member, &entered, call, &mut members)
+                {
                     if call > 1 {
                         work.drafts[piece as usize].name = format!("{name} call {call}");
                     }
@@ -64,7 +65,9 @@ fn count_entries(work: &Work, positions: &[u32], inside: &[bool], entered: &mut 
         most = most.max(if inside[at] { count } else { 0 });
     }
     // Constants and shape arithmetic go with their readers.
-    for at in positions.iter().rev().map(|p| *p as usize).filter(|at| inside[*at] && flow.roles[*at] != Role::Main) {
+    for at in
+        positions.iter().rev().map(|p| *p as usize).filter(|at| inside[*at] && flow.roles[*at] != Role::Main)
+    {
         let readers = flow.succs[at].iter().filter(|s| inside[**s as usize]);
         entered[at] = readers.map(|s| entered[*s as usize]).min().unwrap_or(1).max(1);
     }
@@ -72,7 +75,13 @@ fn count_entries(work: &Work, positions: &[u32], inside: &[bool], entered: &mut 
 }
 
 /// The part of a block with the nodes of one call; a single node goes into `loose` instead.
-fn restrict(work: &mut Work, member: Member, entered: &[u32], call: u32, loose: &mut Vec<Member>) -> Option<Member> {
+fn restrict(
+    work: &mut Work,
+    member: Member,
+    entered: &[u32],
+    call: u32,
+    loose: &mut Vec<Member>,
+) -> Option<Member> {
     let Member::Draft(d) = member else { return None };
     let members = restricted(work, d, entered, call);
     let shown = members.iter().filter(|m| work.content(**m).shown > 0).count();
