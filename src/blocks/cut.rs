@@ -20,17 +20,38 @@ pub(super) const CROWDED: usize = 44;
 pub(super) const DEEPEST: usize = 5;
 /// Aimed-for number of members when a level is cut.
 const BRANCHING: f64 = 24.0;
+/// From this many nodes of one operator in a row on, a crowded level shows them as one.
+const ROW: usize = 8;
 /// Distances between equal operators that are tried as the length of a repeat.
 const CANDIDATES: usize = 12;
 
-/// Sequence of a level's computing items, and how many values cross each border between neighbours.
+/// Sequence of a level's items with what crosses the borders between them.
 struct Sequence {
     items: Vec<u32>,
     labels: Vec<u64>,
-    /// `crossing[k]`: values from before item `k` that it or a later item reads.
-    crossing: Vec<u32>,
+    /// By place in the sequence: the place of the last reader.
+    last: Vec<usize>,
     /// Items that read nothing of the level's main flow: where a step takes up its input.
     begins: Vec<bool>,
+}
+
+impl Sequence {
+    /// By border (before the element of that place): values from before it that are read at or after it. Values that
+    /// live longer than `longest` elements do not count: they cross borders wherever those are.
+    fn crossing(&self, longest: usize) -> Vec<u32> {
+        let mut change = vec![0i64; self.items.len() + 2];
+        for (k, last) in self.last.iter().enumerate().filter(|(k, last)| **last > *k && *last - k <= longest)
+        {
+            change[k + 1] += 1;
+            change[last + 1] -= 1;
+        }
+        let mut now = 0i64;
+        let sums = change.iter().take(self.items.len() + 1).map(|c| {
+            now += c;
+            now.max(0) as u32
+        });
+        sums.collect()
+    }
 }
 
 fn sequence(work: &Work, level: &Level, wanted: impl Fn(&super::level::Item) -> bool) -> Sequence {
@@ -40,28 +61,18 @@ fn sequence(work: &Work, level: &Level, wanted: impl Fn(&super::level::Item) -> 
     for (k, i) in items.iter().enumerate() {
         place[*i as usize] = k as u32;
     }
-    let mut change = vec![0i64; items.len() + 2];
-    for (k, i) in items.iter().enumerate() {
+    let last = |i: u32| {
         // What only reads a value that many read is not part of the main flow, but its result crosses borders all the same.
-        let succs = if level.main.active[*i as usize] { &level.main.succs } else { &level.succs };
-        let last = succs[*i as usize].iter().map(|s| place[*s as usize]).filter(|p| *p != u32::MAX).max();
-        if let Some(last) = last.filter(|l| *l as usize > k) {
-            change[k + 1] += 1;
-            change[last as usize + 1] -= 1;
-        }
+        let succs = if level.main.active[i as usize] { &level.main.succs } else { &level.succs };
+        let places = succs[i as usize].iter().map(|s| place[*s as usize]);
+        places.filter(|p| *p != u32::MAX).max().unwrap_or(0) as usize
+    };
+    Sequence {
+        labels: items.iter().map(|i| kind_of(work, level, *i)).collect(),
+        last: items.iter().map(|i| last(*i)).collect(),
+        begins: items.iter().map(|i| level.main.preds[*i as usize].is_empty()).collect(),
+        items,
     }
-    let mut now = 0i64;
-    let crossing = change
-        .iter()
-        .take(items.len() + 1)
-        .map(|c| {
-            now += c;
-            now.max(0) as u32
-        })
-        .collect();
-    let labels = items.iter().map(|i| kind_of(work, level, *i)).collect();
-    let begins = items.iter().map(|i| level.main.preds[*i as usize].is_empty()).collect();
-    Sequence { items, labels, crossing, begins }
 }
 
 /// Hash of what an item is: operator, module, or the operators in a scope.
@@ -124,8 +135,9 @@ pub(super) fn repeats(work: &Work, level: &Level, times: usize) -> Vec<Group> {
     let seq = sequence(work, level, |i| i.role == Role::Main);
     let Some(period) = period(&seq.labels, times) else { return Vec::new() };
     let mut borders: Vec<(usize, usize)> = Vec::new();
+    let crossing = seq.crossing(period * 2);
     for (start, end) in runs(&seq.labels, period, times) {
-        let shift = best_shift(&seq, start, end, period);
+        let shift = best_shift(&seq, &crossing, start, end, period);
         let mut at = start + shift;
         while at + period <= end {
             borders.push((at, at + period));
@@ -183,21 +195,22 @@ fn similar(seq: &Sequence, start: usize, end: usize, borders: &[(usize, usize)])
 }
 
 /// Where within a run the borders cross fewest values.
-fn best_shift(seq: &Sequence, start: usize, end: usize, period: usize) -> usize {
+fn best_shift(seq: &Sequence, crossing: &[u32], start: usize, end: usize, period: usize) -> usize {
     let spare = (end - start) % period;
     let whole = (end - start) / period;
     let cost = |shift: usize| {
         let mut crossed: Vec<u32> = (0..whole)
             .map(|k| start + shift + k * period)
             .filter(|b| *b < end && *b > 0)
-            .map(|b| seq.crossing[b])
+            .map(|b| crossing[b])
             .collect();
         crossed.sort_unstable();
         crossed.get(crossed.len() / 2).copied().unwrap_or(0)
     };
-    // A shift past the spare elements costs one repeat, which only a cleaner border is worth.
     let begins = |shift: usize| seq.begins.get(start + shift).copied().unwrap_or(false);
-    (0..period).min_by_key(|s| (cost(*s), !begins(*s), *s > spare, *s)).unwrap_or(0)
+    // A shift past the spare elements costs one repeat: only a cleaner border is worth that, and only among many.
+    let shifts = if whole >= 4 { period } else { spare + 1 };
+    (0..shifts).min_by_key(|s| (cost(*s), !begins(*s), *s > spare, *s)).unwrap_or(0)
 }
 
 fn name_of(level: &Level, seq: &Sequence, (start, end): (usize, usize)) -> &'static str {
@@ -218,6 +231,24 @@ fn name_of(level: &Level, seq: &Sequence, (start, end): (usize, usize)) -> &'sta
     }
 }
 
+/// Groups long rows of loose nodes of one operator, as collecting the results of many steps gives.
+pub(super) fn rows(work: &Work, level: &Level) -> Vec<Group> {
+    let op = |i: u32| work.only_node(level.items[i as usize].member).map(|n| &n.op_type);
+    let shown: Vec<u32> =
+        (0..level.items.len() as u32).filter(|i| level.items[*i as usize].role != Role::Constant).collect();
+    let rows = shown.chunk_by(|a, b| op(*a).is_some() && op(*a) == op(*b));
+    let rows = rows.filter(|row| row.len() >= ROW && row.len() < shown.len());
+    rows.map(|row| Group {
+        label: "",
+        kind: BlockKind::Region,
+        name: format!("{} ×{}", op(row[0]).map_or("", |o| o), row.len()),
+        note: "one operator in a row".into(),
+        items: row.to_vec(),
+        flat: false,
+    })
+    .collect()
+}
+
 /// Cuts a level with too many members into parts of even size, at borders that few values cross.
 pub(super) fn parts(work: &Work, level: &Level) -> Vec<Group> {
     let seq = sequence(work, level, |i| i.role != Role::Constant);
@@ -226,12 +257,13 @@ pub(super) fn parts(work: &Work, level: &Level) -> Vec<Group> {
     let depth = ((n as f64).ln() / BRANCHING.ln()).ceil().max(2.0);
     let size = (n as f64).powf((depth - 1.0) / depth).ceil() as usize;
     let count = n.div_ceil(size.max(1)).max(2);
+    let crossing = seq.crossing(n);
     let mut cuts = vec![0];
     for k in 1..count {
         let ideal = n * k / count;
         let slack = (n / count / 5).max(1);
         let low = (ideal.saturating_sub(slack)).max(cuts.last().copied().unwrap_or(0) + 2);
-        let best = (low..=(ideal + slack).min(n - 2)).min_by_key(|c| (seq.crossing[*c], c.abs_diff(ideal)));
+        let best = (low..=(ideal + slack).min(n - 2)).min_by_key(|c| (crossing[*c], c.abs_diff(ideal)));
         cuts.extend(best);
     }
     cuts.push(n);

@@ -113,39 +113,53 @@ fn recognise(work: &mut Work, mut level: Level) -> Level {
 /// Cuts what is still crowded into repeats and parts, and seats constants and shape arithmetic with their readers.
 /// `times`: how often a sequence must repeat to be cut at its repeats; `depth`: how often that was done around it.
 fn divide(work: &mut Work, mut level: Level, times: usize, depth: usize) -> Vec<Member> {
-    let before = level.items.len();
     if level.crowd() >= REPEATING {
         let groups = cut::repeats(work, &level, times);
         level = work.contract(level, groups);
     }
     let members = side::seat(work, &level);
     level = work.level(members);
-    let groups = side::groups(&level);
-    level = work.contract(level, groups);
+    // Where nothing else is done, shape arithmetic is the matter itself.
+    if level.crowd() > 0 {
+        let groups = side::groups(work, &level);
+        level = work.contract(level, groups);
+    }
     number(work, &level);
+    if level.shown() > cut::CROWDED {
+        let groups = cut::rows(work, &level);
+        level = work.contract(level, groups);
+    }
     if level.shown() > cut::CROWDED {
         let groups = cut::parts(work, &level);
         level = work.contract(level, groups);
     }
     let members = level.members();
-    for m in &members {
-        // Blocks that were found may be crowded themselves.
-        if let Member::Draft(d) = *m
-            && depth < cut::DEEPEST
-            && work.drafts[d as usize].kind != BlockKind::Scope
-            && (REPEATING..before).contains(&work.drafts[d as usize].members.len())
-        {
-            let inner = std::mem::take(&mut work.drafts[d as usize].members);
-            let inner = work.level(inner);
-            let repeated = [cut::LAYER, cut::STEP].contains(&work.drafts[d as usize].label);
-            let crowded = inner.shown() > cut::CROWDED || (repeated && inner.crowd() >= REPEATING);
-            work.drafts[d as usize].members = match crowded {
-                true => divide(work, inner, if repeated { 2 } else { 3 }, depth + 1),
-                false => inner.members(),
-            };
-        }
-    }
+    members.iter().for_each(|m| refine(work, *m, depth));
     members
+}
+
+/// Divides blocks that were found, and those inside them, where they are crowded themselves.
+fn refine(work: &mut Work, member: Member, depth: usize) {
+    let Member::Draft(d) = member else { return };
+    let draft = &work.drafts[d as usize];
+    if draft.kind == BlockKind::Scope || depth >= cut::DEEPEST {
+        return;
+    }
+    let repeated = [cut::LAYER, cut::STEP].contains(&draft.label);
+    if draft.members.len() >= REPEATING {
+        let inner = std::mem::take(&mut work.drafts[d as usize].members);
+        let inner = work.level(inner);
+        let crowded = inner.shown() > cut::CROWDED || (repeated && inner.crowd() >= REPEATING);
+        if crowded {
+            let members = divide(work, inner, if repeated { 2 } else { 3 }, depth + 1);
+            work.drafts[d as usize].members = members;
+            return;
+        }
+        work.drafts[d as usize].members = inner.members();
+    }
+    for inner in work.drafts[d as usize].members.clone() {
+        refine(work, inner, depth);
+    }
 }
 
 /// Numbers modules of the same name, from 1 in running order.

@@ -410,6 +410,10 @@ fn main_flow(items: &[Item], preds: &[Vec<u32>], succs: &[Vec<u32>], inputs: &[V
             fed[*r as usize] |= !distant;
         }
     }
+    // When all inputs are such, the flow begins where they are read first.
+    if !fed.contains(&true) {
+        inputs.iter().filter_map(|r| r.first()).for_each(|r| fed[*r as usize] = true);
+    }
     let mut flow =
         MainFlow { active: vec![false; n], fed, preds: vec![Vec::new(); n], succs: vec![Vec::new(); n] };
     for i in 0..n {

@@ -39,7 +39,3 @@ pub fn build(model: &Model, facts: &Facts) -> BlockTree {
     freeze::mark_repeats(model, &mut blocks);
     BlockTree::new(blocks)
 }
-/// s
-pub fn initial_open(_: &BlockTree, _: &crate::ir::Model) -> std::collections::BTreeSet<BlockId> {
-    Default::default()
-}

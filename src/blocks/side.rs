@@ -5,8 +5,9 @@ use super::level::{Group, Level, Member, Work};
 use super::tree::BlockKind;
 use rustc_hash::FxHashMap;
 
-/// Label of blocks of shape arithmetic.
-pub(super) const SHAPES: &str = "shapes";
+/// Labels of blocks of shape arithmetic, and of weights in preparation.
+const WEIGHTS: &str = "weights";
+const SHAPES: &str = "shapes";
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -75,7 +76,7 @@ pub(super) fn seat(work: &mut Work, level: &Level) -> Vec<Member> {
 }
 
 /// Shape arithmetic and weights in preparation that no single block reads, as blocks of their own.
-pub(super) fn groups(level: &Level) -> Vec<Group> {
+pub(super) fn groups(work: &Work, level: &Level) -> Vec<Group> {
     let n = level.items.len();
     let is_side =
         |i: u32| level.items[i as usize].role == Role::Side && level.items[i as usize].label.is_empty();
@@ -111,22 +112,29 @@ pub(super) fn groups(level: &Level) -> Vec<Group> {
         match (fed, read) {
             (None, _) => first.extend(items),
             // Only where no reader comes before what is read: the block must not be left and entered again.
-            (Some(fed), read) if items.len() > 2 && read.is_none_or(|r| r > fed) => groups.push(group(items)),
+            (Some(fed), read) if items.len() > 2 && read.is_none_or(|r| r > fed) => {
+                groups.push(group(work, level, items))
+            }
             _ => {}
         }
     }
     if first.len() > 2 {
         first.sort_unstable();
-        groups.push(group(first));
+        groups.push(group(work, level, first));
     }
     groups
 }
 
-fn group(items: Vec<u32>) -> Group {
+fn group(work: &Work, level: &Level, items: Vec<u32>) -> Group {
+    let measures = |i: &u32| {
+        let positions = work.positions(level.items[*i as usize].member);
+        positions.iter().any(|at| matches!(&*work.node(*at).op_type, "Shape" | "Size"))
+    };
+    let label = if items.iter().any(measures) { SHAPES } else { WEIGHTS };
     Group {
-        label: SHAPES,
+        label,
         kind: BlockKind::Region,
-        name: SHAPES.into(),
+        name: label.into(),
         note: "does not depend on data".into(),
         items,
         flat: false,
