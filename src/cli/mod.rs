@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod optimize;
 mod output;
 pub mod passes;
+pub mod render;
 mod start;
 mod terminal;
 
@@ -43,6 +44,7 @@ enum Verb {
     Inspect(inspect::Arguments),
     Passes(passes::Arguments),
     Optimize(optimize::Arguments),
+    Render(render::Arguments),
 }
 
 /// How a verb ended.
@@ -105,6 +107,7 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
         Some(Verb::Inspect(arguments)) => inspect::run(&arguments),
         Some(Verb::Passes(arguments)) => passes::run(&arguments),
         Some(Verb::Optimize(arguments)) => optimize::run(&arguments),
+        Some(Verb::Render(arguments)) => render::run(&arguments),
         None => start::run(line.model.as_deref()),
     }
 }
