@@ -37,6 +37,7 @@ pub struct App {
     /// What was chosen in the last frame.
     chosen: Option<Place>,
     opened: Option<Source>,
+    title: String,
 }
 
 impl App {
@@ -59,6 +60,7 @@ impl App {
             going_to: None,
             chosen: None,
             opened: None,
+            title: String::new(),
         }
     }
 
@@ -96,6 +98,11 @@ impl App {
 
     /// Sends a command to the session, as a script does, and lets the canvas follow.
     pub fn command(&mut self, command: Command) -> Result<(), String> {
+        if let Command::Search { query } = &command
+            && !query.is_empty()
+        {
+            self.shell.show_search(query);
+        }
         let steps = matches!(command, Command::NextStep | Command::PreviousStep | Command::GoToStep { .. });
         let result = self.session.apply(command);
         if steps && result.is_ok() {
@@ -139,8 +146,9 @@ impl App {
             Some(name) => format!("{name} – passlens"),
             None => "passlens".to_owned(),
         };
-        if ui.ctx().input(|i| i.viewport().title.as_deref() != Some(title.as_str())) {
-            ui.ctx().send_viewport_cmd(egui::ViewportCommand::Title(title));
+        if self.title != title {
+            ui.ctx().send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
         }
     }
 

@@ -16,12 +16,18 @@ use crate::pipeline::{Run, State};
 use crate::scene::{BoxKind, Item, Mark, Picture, Place};
 use crate::session::{Change, Document, Session, Shown, SiteState, ViewMode};
 
-/// Lists that are kept from one sheet to the next, each with what it was made from.
+/// A list and what it was made from.
+struct Kept<Of, Row> {
+    of: Of,
+    rows: Arc<[Row]>,
+}
+
+/// Lists that are kept from one sheet to the next.
 #[derive(Default)]
 pub struct Gatherer {
-    changes: Option<(Shown, Arc<[ChangeRow]>)>,
-    steps: Option<(Arc<[Change]>, Arc<[StepRow]>)>,
-    log: Option<(Arc<Run>, Arc<[LogRow]>)>,
+    changes: Option<Kept<Shown, ChangeRow>>,
+    steps: Option<Kept<Arc<[Change]>, StepRow>>,
+    log: Option<Kept<Arc<Run>, LogRow>>,
     samples: Arc<[SampleRow]>,
     /// Looked up once per list of paths.
     recent: Vec<Recent>,
@@ -119,7 +125,7 @@ impl Gatherer {
     }
 
     fn changes(&mut self, document: &Document, shown: &Shown) -> Arc<[ChangeRow]> {
-        if let Some((of, rows)) = &self.changes
+        if let Some(Kept { of, rows }) = &self.changes
             && Arc::ptr_eq(&of.marks, &shown.marks)
         {
             return rows.clone();
@@ -146,12 +152,12 @@ impl Gatherer {
             })
         };
         let rows: Arc<[ChangeRow]> = shown.stops.iter().filter_map(row).collect();
-        self.changes = Some((shown.clone(), rows.clone()));
+        self.changes = Some(Kept { of: shown.clone(), rows: rows.clone() });
         rows
     }
 
     fn steps(&mut self, document: &Document) -> Arc<[StepRow]> {
-        if let Some((of, rows)) = &self.steps
+        if let Some(Kept { of, rows }) = &self.steps
             && Arc::ptr_eq(of, document.changes())
         {
             return rows.clone();
@@ -165,19 +171,19 @@ impl Gatherer {
             node_change: c.node_change,
         };
         let rows: Arc<[StepRow]> = document.changes().iter().map(row).collect();
-        self.steps = Some((document.changes().clone(), rows.clone()));
+        self.steps = Some(Kept { of: document.changes().clone(), rows: rows.clone() });
         rows
     }
 
     fn log(&mut self, document: &Document) -> Arc<[LogRow]> {
         let Some(run) = document.run() else { return Arc::from([]) };
-        if let Some((of, rows)) = &self.log
+        if let Some(Kept { of, rows }) = &self.log
             && Arc::ptr_eq(of, run)
         {
             return rows.clone();
         }
         let rows: Arc<[LogRow]> = run.log.iter().map(log_row).collect();
-        self.log = Some((run.clone(), rows.clone()));
+        self.log = Some(Kept { of: run.clone(), rows: rows.clone() });
         rows
     }
 }

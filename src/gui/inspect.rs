@@ -271,7 +271,13 @@ fn statistics(s: &Statistics, rows: &mut Vec<Fact>) {
         rows.push(Fact::Histogram { low: s.min, high: s.max, counts: s.histogram.clone() });
     }
     if !s.first.is_empty() {
-        rows.push(pair("first", s.first.join(", ")));
+        // Integers as they are, the rest to four digits.
+        let short = |text: &String| match text.parse::<f64>() {
+            Ok(v) if text.contains('.') => format!("{v:.4}"),
+            _ => text.clone(),
+        };
+        let first: Vec<String> = s.first.iter().take(8).map(short).collect();
+        rows.push(pair("first", first.join(", ")));
     }
 }
 

@@ -66,6 +66,14 @@ impl Shell {
         }
     }
 
+    /// Opens the search box with a text in it, if it is not there with it already.
+    pub fn show_search(&mut self, text: &str) {
+        match &mut self.search {
+            Some(search) => text.clone_into(&mut search.text),
+            None => self.search = Some(SearchState { text: text.to_owned(), wants_focus: false }),
+        }
+    }
+
     /// Verbs that concern the frame alone; false when the verb is somebody else's.
     pub fn handle(&mut self, verb: Verb, settings: &mut Settings, still: bool, sheet: &Sheet) -> bool {
         match verb {
@@ -316,7 +324,8 @@ impl Shell {
 
     /// Legend and search, above the canvas.
     fn overlays_ui(&mut self, ui: &mut Ui, full: Rect, sheet: &Sheet, asks: &mut Vec<Ask>) {
-        if full.height() > 330.0 && full.width() > 420.0 {
+        // Side by side it would cover half of a picture.
+        if full.height() > 330.0 && full.width() > 420.0 && sheet.view != View::Both {
             let compares = sheet.view == View::Difference;
             let rows = if compares { 4 } else { sheet.families.len() };
             let height = rows as f32 * 17.5 + 14.0;

@@ -174,6 +174,15 @@ impl Camera {
         }
     }
 
+    /// Shifts the view and a flight under way by `by` points on the screen.
+    pub fn shift(&mut self, by: Vec2) {
+        self.view = self.view.moved(by);
+        if let Some(flight) = &mut self.flight {
+            flight.from = flight.from.moved(by);
+            flight.to = flight.to.moved(by);
+        }
+    }
+
     /// True while a flight is under way.
     pub fn is_flying(&self) -> bool {
         self.flight.is_some()

@@ -13,7 +13,7 @@ use crate::scene::{BoxKind, Mark, Picture, PictureBox};
 
 /// Distance of text from a box's border, in picture points.
 const PAD: f32 = 10.0;
-/// Width of the coloured bar at a node's left, in picture points.
+/// Distance of the coloured bar at a node's left from the border, in picture points; its width is a little less.
 const STRIPE: f32 = 4.0;
 /// Height of the first and of each further line of text in a box, in picture points.
 const TITLE_HEIGHT: f32 = 19.0;
@@ -211,9 +211,10 @@ impl Look {
         }
         shapes.push(RectShape::filled(rect, radius, fill).into());
         if !block && !capsule && self.families && b.mark == Mark::Same && self.level >= Level::Titles {
-            let stripe = Rect::from_min_size(rect.min, vec2(STRIPE * z, rect.height()));
-            let left = CornerRadius { ne: 0, se: 0, ..radius };
-            shapes.push(RectShape::filled(stripe, left, p.family(b.family)).into());
+            let inset = vec2(STRIPE, STRIPE + 1.0) * z;
+            let size = vec2(STRIPE * 0.75 * z, rect.height() - 2.0 * inset.y);
+            let bar = Rect::from_min_size(rect.min + inset, size);
+            shapes.push(RectShape::filled(bar, corner(STRIPE, z), p.family(b.family)).into());
         }
         self.border(rect, radius, stroke, b.mark, shapes);
         self.closed_text(b, rect, shapes);

@@ -167,14 +167,25 @@ impl Canvas {
         true
     }
 
-    /// Flies as little as needed to see a box at a readable size; false when it is not in the picture.
+    /// Flies to a box that is out of sight or too small to read; false when it is not in the picture.
     pub fn reveal(&mut self, place: &Place, still: bool) -> bool {
         let Some(index) = self.shown.at(place) else { return false };
         let rect = self.shown.final_rect(index);
         let now = self.camera.target();
-        let readable = if now.zoom < 0.4 { View::centred(rect.center(), self.size, 0.75) } else { now };
-        self.camera.fly(readable.revealing(rect, self.size), still);
+        let seen = now.visible(self.size).shrink((12.0 / now.zoom) as f32).contains_rect(rect);
+        if now.zoom < 0.4 {
+            self.camera.fly(View::fit(rect.expand(80.0), self.size, 0.75), still);
+        } else if !seen {
+            let fit = View::fit(rect, self.size, now.zoom).zoom;
+            self.camera.fly(View::centred(rect.center(), self.size, fit), still);
+        }
         true
+    }
+
+    /// Flies as little as needed to see a box, for walking along lines.
+    fn nudge(&mut self, index: u32, still: bool) {
+        let view = self.camera.target().revealing(self.shown.final_rect(index), self.size);
+        self.camera.fly(view, still);
     }
 
     /// Zooms about the middle of the canvas.
@@ -186,6 +197,10 @@ impl Canvas {
     /// Draws the canvas into all of `ui` and says what the person did.
     pub fn ui(&mut self, ui: &mut Ui, request: &Request) -> Vec<Action> {
         let rect = ui.available_rect_before_wrap();
+        if self.size != rect.size() && self.size != Vec2::ZERO {
+            // A panel was opened or the window resized: the middle stays the middle.
+            self.camera.shift((rect.size() - self.size) / 2.0);
+        }
         self.size = rect.size();
         self.take_picture(request);
         let now = ui.input(|i| i.time);

@@ -47,6 +47,8 @@ pub struct Tables<'a> {
 /// Draws the panel.
 pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<Ask> {
     let mut asks = Vec::new();
+    let room = ui.available_width();
+    let (roomy, filters) = (room > 420.0, room > 560.0);
     ui.horizontal(|ui| {
         let tabs = [
             (Tab::Changes, "Changes", tables.changes.len()),
@@ -55,8 +57,11 @@ pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<A
             (Tab::Problems, "Problems", tables.problems.len()),
         ];
         for (tab, name, count) in tabs {
-            let text =
-                if count > 0 { format!("{name}  {}", super::count_text(count)) } else { name.to_owned() };
+            let text = if count > 0 && roomy {
+                format!("{name}  {}", super::count_text(count))
+            } else {
+                name.to_owned()
+            };
             let button = ui.selectable_label(state.tab == tab, text);
             button.widget_info(|| {
                 egui::WidgetInfo::selected(egui::WidgetType::Button, true, state.tab == tab, name)
@@ -64,6 +69,10 @@ pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<A
             if button.clicked() {
                 state.tab = tab;
             }
+        }
+        if !filters {
+            state.filter.clear();
+            return;
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let field =

@@ -77,8 +77,12 @@ fn fact_ui(ui: &mut Ui, fact: &Fact, asks: &mut Vec<Ask>) {
         Fact::Port { role, name, ty, value, constant, peers } => {
             let response = row(ui, &format!("{role} {name}"), false, |ui| {
                 ui.label(RichText::new(role).size(size::SMALL).color(palette.weak));
+                let room = ui.available_width();
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    cut(ui, RichText::new(ty).size(size::SMALL).monospace().color(palette.weak));
+                    ui.scope(|ui| {
+                        ui.set_max_width(room * 0.56);
+                        cut(ui, RichText::new(ty).size(size::SMALL).color(palette.weak));
+                    });
                     ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                         let colour = if *constant { palette.text } else { palette.accent };
                         cut(ui, RichText::new(super::shortened(name, 40)).color(colour));
