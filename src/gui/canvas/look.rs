@@ -251,8 +251,11 @@ impl Look {
             shapes.push(chevron_shape(pos2(rect.min.x + 12.0 * z, top), 3.6 * z, false, p.weak));
         }
         if let Some(title) = title {
-            let x = if squeezed { rect.center().x - title.size().x / 2.0 } else { rect.min.x + left * z };
-            self.put(title, pos2(x, top), p.text, shapes);
+            if squeezed {
+                self.squeezed(b, title, rect, shapes);
+            } else {
+                self.put(title, pos2(rect.min.x + left * z, top), p.text, shapes);
+            }
         }
         if let Some(repeat) = repeat {
             let at = pos2(rect.max.x - PAD * z - repeat.size().x, top);
@@ -275,11 +278,33 @@ impl Look {
     /// From afar names are written larger than the zoom says, where the box has room for them.
     fn squeezed_title(&self, b: &PictureBox, rect: Rect) -> Option<Arc<Galley>> {
         let size = (SQUEEZED + 1.0).min(rect.height() * 0.8);
-        if self.level < Level::Plain || size < 7.0 || rect.width() < 34.0 {
+        if self.level < Level::Plain || size < 7.0 || rect.width() < 16.0 {
             return None;
         }
         let style = Style { size: size.floor(), mono: false };
         self.labels.borrow_mut().get(&self.ctx, &b.title, style, rect.width() - 6.0, 1.0)
+    }
+
+    /// A squeezed title in the middle of its box; of a block also what it is, where there is room.
+    fn squeezed(&self, b: &PictureBox, title: Arc<Galley>, rect: Rect, shapes: &mut Vec<Shape>) {
+        let p = self.palette;
+        let centred = |size: Vec2, y: f32| pos2(rect.center().x - size.x / 2.0, y);
+        let style = Style { size: SQUEEZED - 0.5, mono: false };
+        let room = rect.height() > title.size().y + style.size * 1.3 + 6.0 && rect.width() > 60.0;
+        let second = if b.kind == BoxKind::ClosedBlock && room {
+            let mut labels = self.labels.borrow_mut();
+            labels.get(&self.ctx, &b.subtitle, style, rect.width() - 8.0, 1.0)
+        } else {
+            None
+        };
+        let up = second.as_ref().map_or(0.0, |text| text.size().y / 2.0);
+        let (first_y, second_y) = (rect.center().y - up, rect.center().y + title.size().y / 2.0);
+        let at = centred(title.size(), first_y);
+        self.put(title, at, p.text, shapes);
+        if let Some(text) = second {
+            let at = centred(text.size(), second_y);
+            self.put(text, at, p.weak, shapes);
+        }
     }
 
     fn tags(&self, b: &PictureBox, rect: Rect, shapes: &mut Vec<Shape>) {

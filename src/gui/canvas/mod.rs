@@ -36,7 +36,7 @@ const LEAST_CONTROL: f32 = 11.0;
 /// At most this many boxes get one.
 const MOST_CONTROLS: usize = 160;
 /// The first picture is not shown smaller than this, even if it does not fit.
-const READABLE: f64 = 0.5;
+const READABLE: f64 = 0.55;
 
 /// What a person asked for on the canvas.
 #[derive(Debug, Clone, PartialEq)]

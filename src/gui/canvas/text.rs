@@ -1,4 +1,4 @@
-//! Laid-out labels of the canvas, kept between frames. Font sizes follow the zoom in steps of a quarter octave, so that
+//! Laid-out labels of the canvas, kept between frames. Font sizes follow the zoom in steps of an eighth of an octave, so that
 //! zooming does not lay out every label anew in every frame.
 
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ const MOST_KEPT: usize = 4_000;
 /// Text longer than this many bytes is cut before it is laid out; no box is that wide.
 const MOST_BYTES: usize = 400;
 
-/// The zoom of labels for a zoom of the canvas: the next step down on a ladder of 2^(1/4).
+/// The zoom of labels for a zoom of the canvas: the next step down on a ladder of 2^(1/8).
 pub fn rung(zoom: f64) -> f32 {
-    2f32.powf(((zoom as f32).log2() * 4.0 + 1e-3).floor() / 4.0)
+    2f32.powf(((zoom as f32).log2() * 8.0 + 1e-3).floor() / 8.0)
 }
 
 /// How a label is written.
@@ -107,9 +107,9 @@ mod tests {
         assert_eq!(rung(0.5), 0.5);
         for zoom in [0.2, 0.31, 0.77, 1.3, 3.9] {
             let step = f64::from(rung(zoom));
-            assert!(step <= zoom * 1.001 && step > zoom * 0.84, "{zoom} gave {step}");
+            assert!(step <= zoom * 1.001 && step > zoom * 0.91, "{zoom} gave {step}");
         }
-        assert_eq!(rung(0.80), rung(0.79), "small steps of the wheel use the same size");
+        assert_eq!(rung(0.80), rung(0.78), "small steps of the wheel use the same size");
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub struct Tables<'a> {
 /// Draws the panel.
 pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<Ask> {
     let mut asks = Vec::new();
+    // An empty table keeps the panel's height.
+    ui.set_min_height(ui.available_height());
     let room = ui.available_width();
     let (roomy, filters) = (room > 420.0, room > 560.0);
     ui.horizontal(|ui| {
