@@ -9,8 +9,9 @@ use super::panels::widgets::cut;
 use super::panels::{bars, bottom, inspector, pipeline, shortcuts, start};
 use super::settings::Settings;
 use super::sheet::{Ask, Sheet, View};
-use super::theme::{Palette, mark_name, mark_sign, size};
+use super::theme::{Palette, size};
 use super::verbs::Verb;
+use crate::scene::palette::{mark_name, mark_sign};
 use crate::scene::{Mark, Picture, PictureBox};
 
 /// Below this width the inspector is shown only when something is chosen.
@@ -472,8 +473,12 @@ fn card_ui(ui: &mut Ui, b: &PictureBox) {
 
 /// Families of the boxes of a picture, in the order of the legend.
 pub fn families_of(picture: &Picture) -> Vec<crate::scene::Family> {
-    use crate::scene::BoxKind::{ClosedNode, Node};
-    let seen: std::collections::BTreeSet<_> =
-        picture.boxes.iter().filter(|b| matches!(b.kind, Node | ClosedNode)).map(|b| b.family).collect();
-    super::theme::FAMILIES.into_iter().filter(|family| seen.contains(family)).collect()
+    use crate::scene::BoxKind::{ClosedBlock, ClosedNode, Node};
+    let seen: std::collections::BTreeSet<_> = picture
+        .boxes
+        .iter()
+        .filter(|b| matches!(b.kind, Node | ClosedNode | ClosedBlock))
+        .map(|b| b.family)
+        .collect();
+    crate::scene::family::FAMILIES.into_iter().filter(|family| seen.contains(family)).collect()
 }

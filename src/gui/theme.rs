@@ -3,6 +3,7 @@
 
 use egui::{Color32, CornerRadius, Margin, Shadow, Stroke, Theme, Visuals, vec2};
 
+use crate::scene::palette::Palette as Shared;
 use crate::scene::{Family, Mark};
 
 /// Radius of panels' cards and popups, in points.
@@ -19,65 +20,6 @@ pub mod size {
     pub const HEADING: f32 = 17.0;
     pub const TITLE: f32 = 30.0;
     pub const MONO: f32 = 12.5;
-}
-
-/// All operator families in the order of the legend.
-pub const FAMILIES: [Family; 12] = [
-    Family::Convolution,
-    Family::Matrix,
-    Family::Normalization,
-    Family::Activation,
-    Family::Reduction,
-    Family::Elementwise,
-    Family::Layout,
-    Family::Shape,
-    Family::Conversion,
-    Family::Recurrent,
-    Family::Control,
-    Family::Other,
-];
-
-/// A family's name in the legend.
-pub fn family_name(family: Family) -> &'static str {
-    match family {
-        Family::Convolution => "convolution",
-        Family::Matrix => "matrix product, attention",
-        Family::Normalization => "normalization",
-        Family::Activation => "activation",
-        Family::Reduction => "pooling, reduction",
-        Family::Elementwise => "element by element",
-        Family::Layout => "layout, gather, concat",
-        Family::Shape => "shape, constant",
-        Family::Conversion => "cast, quantization",
-        Family::Recurrent => "recurrent",
-        Family::Control => "control flow",
-        Family::Other => "other",
-    }
-}
-
-/// The kinds of difference in the order of the legend.
-pub const MARKS: [Mark; 4] = [Mark::Added, Mark::Removed, Mark::Changed, Mark::Rewired];
-
-/// The sign that carries a difference without colour; empty for none.
-pub fn mark_sign(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Same => "",
-        Mark::Added => "+",
-        Mark::Removed => "–",
-        Mark::Changed => "~",
-        Mark::Rewired => "↷",
-    }
-}
-
-/// The word for a difference in legend and lists.
-pub fn mark_name(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Same => "same",
-        Mark::Added => "added",
-        Mark::Removed => "removed",
-        Mark::Changed => "changed",
-        Mark::Rewired => "rewired",
-    }
 }
 
 /// Lengths of dash and gap in points; `None` is a solid outline.
@@ -144,8 +86,8 @@ pub struct Palette {
     pub badge: Color32,
     /// Found by search.
     pub found: Color32,
-    families: [Color32; FAMILIES.len()],
-    marks: [Color32; MARKS.len()],
+    /// What rendered files are painted with, too.
+    shared: &'static Shared,
 }
 
 const fn rgb(hex: u32) -> Color32 {
@@ -156,91 +98,63 @@ impl Palette {
     /// Dark text on light ground.
     pub const LIGHT: Palette = Palette {
         dark: false,
-        canvas: rgb(0xF6F7F9),
+        canvas: rgb(Shared::LIGHT.canvas),
         canvas_dots: rgb(0xDDE1E7),
         panel: rgb(0xFCFCFD),
-        surface: rgb(0xFFFFFF),
-        sunken: rgb(0xF1F3F6),
+        surface: rgb(Shared::LIGHT.surface),
+        sunken: rgb(Shared::LIGHT.sunken),
         hover: rgb(0xE6EAF0),
-        border: rgb(0xE1E5EA),
+        border: rgb(Shared::LIGHT.border),
         outline: rgb(0x7C8694),
-        text: rgb(0x1C2430),
-        weak: rgb(0x5B6675),
+        text: rgb(Shared::LIGHT.text),
+        weak: rgb(Shared::LIGHT.weak),
         accent: rgb(0x2F62D9),
         on_accent: rgb(0xFFFFFF),
         selection: rgb(0xDCE6FC),
         good: rgb(0x1B7A47),
         warning: rgb(0x8F5A00),
         error: rgb(0xB3261E),
-        edge: rgb(0x7E8897),
+        edge: rgb(Shared::LIGHT.edge),
         edge_in: rgb(0x1F6FB2),
         edge_out: rgb(0xB4560B),
-        container: [rgb(0xEDF0F5), rgb(0xE5E9F0)],
-        container_title: rgb(0xDDE3EC),
-        container_outline: rgb(0x7C8797),
-        tag: rgb(0xE9E4F5),
-        badge: rgb(0x6A4FB3),
-        found: rgb(0xA86A00),
-        families: [
-            rgb(0x2F62D9),
-            rgb(0x5B4BC4),
-            rgb(0x0E7C86),
-            rgb(0xA86A00),
-            rgb(0x1C7FA8),
-            rgb(0x4F7A3A),
-            rgb(0x7A5C99),
-            rgb(0x6B7480),
-            rgb(0x2E7D5B),
-            rgb(0xB0453A),
-            rgb(0xAD3F7C),
-            rgb(0x5F6B7A),
-        ],
-        marks: [rgb(0x0072B2), rgb(0xA04000), rgb(0x8F3F6E), rgb(0x6A727D)],
+        container: [rgb(Shared::LIGHT.container[0]), rgb(Shared::LIGHT.container[1])],
+        container_title: rgb(Shared::LIGHT.container_title),
+        container_outline: rgb(Shared::LIGHT.container_outline),
+        tag: rgb(Shared::LIGHT.tag),
+        badge: rgb(Shared::LIGHT.badge),
+        found: rgb(Shared::LIGHT.found),
+        shared: &Shared::LIGHT,
     };
 
     /// Light text on dark ground.
     pub const DARK: Palette = Palette {
         dark: true,
-        canvas: rgb(0x14171C),
+        canvas: rgb(Shared::DARK.canvas),
         canvas_dots: rgb(0x262B33),
         panel: rgb(0x1A1E24),
-        surface: rgb(0x21262E),
-        sunken: rgb(0x16191F),
+        surface: rgb(Shared::DARK.surface),
+        sunken: rgb(Shared::DARK.sunken),
         hover: rgb(0x2C333D),
-        border: rgb(0x2B313A),
+        border: rgb(Shared::DARK.border),
         outline: rgb(0x6F7B8B),
-        text: rgb(0xE4E8EE),
-        weak: rgb(0x9DA8B6),
+        text: rgb(Shared::DARK.text),
+        weak: rgb(Shared::DARK.weak),
         accent: rgb(0x7BA4FF),
         on_accent: rgb(0x0E1726),
         selection: rgb(0x263A63),
         good: rgb(0x63C58E),
         warning: rgb(0xE2B253),
         error: rgb(0xFF8A80),
-        edge: rgb(0x75808F),
+        edge: rgb(Shared::DARK.edge),
         edge_in: rgb(0x62B4F0),
         edge_out: rgb(0xF0A35E),
-        container: [rgb(0x1B2027), rgb(0x222831)],
-        container_title: rgb(0x2A313C),
-        container_outline: rgb(0x6C7888),
-        tag: rgb(0x332E45),
-        badge: rgb(0xA990F0),
-        found: rgb(0xF2C14E),
-        families: [
-            rgb(0x6C9BFF),
-            rgb(0x9A8CFF),
-            rgb(0x4CC2C9),
-            rgb(0xE0AC4A),
-            rgb(0x5CB8DE),
-            rgb(0x8EBF74),
-            rgb(0xB897D8),
-            rgb(0x97A1AE),
-            rgb(0x67C79B),
-            rgb(0xEE857A),
-            rgb(0xE582B6),
-            rgb(0x9AA6B5),
-        ],
-        marks: [rgb(0x56B4E9), rgb(0xE8752A), rgb(0xCC79A7), rgb(0x98A1AD)],
+        container: [rgb(Shared::DARK.container[0]), rgb(Shared::DARK.container[1])],
+        container_title: rgb(Shared::DARK.container_title),
+        container_outline: rgb(Shared::DARK.container_outline),
+        tag: rgb(Shared::DARK.tag),
+        badge: rgb(Shared::DARK.badge),
+        found: rgb(Shared::DARK.found),
+        shared: &Shared::DARK,
     };
 
     /// The palette that fits the theme in force.
@@ -250,29 +164,27 @@ impl Palette {
 
     /// The strong colour of an operator family.
     pub fn family(&self, family: Family) -> Color32 {
-        let at = FAMILIES.iter().position(|&f| f == family);
-        self.families[at.unwrap_or(FAMILIES.len() - 1)]
+        rgb(self.shared.family(family))
     }
 
     /// The fill of a node's box: the surface with a breath of the family's colour.
     pub fn node_fill(&self, family: Family) -> Color32 {
-        mix(self.surface, self.family(family), if self.dark { 0.14 } else { 0.09 })
+        rgb(self.shared.family_fill(family))
     }
 
     /// The thin outline of a node's box.
     pub fn node_outline(&self, family: Family) -> Color32 {
-        mix(self.border, self.family(family), 0.55)
+        rgb(self.shared.family_outline(family))
     }
 
     /// The colour of a difference; that of any line for none.
     pub fn mark(&self, mark: Mark) -> Color32 {
-        let at = MARKS.iter().position(|&m| m == mark);
-        at.map_or(self.edge, |at| self.marks[at])
+        rgb(self.shared.mark(mark))
     }
 
     /// The fill behind something that differs.
     pub fn mark_fill(&self, mark: Mark) -> Color32 {
-        mix(self.surface, self.mark(mark), if self.dark { 0.20 } else { 0.13 })
+        rgb(self.shared.mark_fill(mark))
     }
 }
 
@@ -389,6 +301,8 @@ pub fn load_system_fonts(ctx: &egui::Context) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene::family::FAMILIES;
+    use crate::scene::palette::{MARKS, mark_name, mark_sign};
 
     fn luminance(c: Color32) -> f32 {
         let linear = |v: u8| {
@@ -442,9 +356,9 @@ mod tests {
                 }
             }
             for family in FAMILIES {
-                check(family_name(family), p.family(family), p.canvas, 3.0);
-                check(family_name(family), p.text, p.node_fill(family), 4.5);
-                check(family_name(family), p.weak, p.node_fill(family), 4.5);
+                check(family.name(), p.family(family), p.canvas, 3.0);
+                check(family.name(), p.text, p.node_fill(family), 4.5);
+                check(family.name(), p.weak, p.node_fill(family), 4.5);
             }
             for mark in MARKS {
                 check(mark_name(mark), p.mark(mark), p.canvas, 3.0);

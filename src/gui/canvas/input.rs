@@ -81,7 +81,7 @@ impl Canvas {
     /// True where a click means the box itself: everywhere on a closed one, on the title bar of an open one.
     fn is_handle(&self, index: u32, at: Pos2, view: View) -> bool {
         let Some(b) = self.shown.picture.boxes.get(index as usize) else { return false };
-        let bar = look::BAR_HEIGHT.max(11.0 / view.zoom as f32);
+        let bar = crate::scene::measure::BAR_HEIGHT.max(11.0 / view.zoom as f32);
         !is_container(b.kind) || at.y <= b.rect.min.y + bar
     }
 
@@ -179,8 +179,8 @@ impl Canvas {
                 None => self.shown.picture.boxes.iter().position(|b| !is_container(b.kind)).map(|i| i as u32),
             };
             let place = next.and_then(|i| self.shown.picture.boxes.get(i as usize)).map(|b| b.place.clone());
-            if let Some(place) = place {
-                self.reveal(&place, request.still);
+            if let (Some(place), Some(next)) = (place, next) {
+                self.nudge(next, request.still);
                 actions.push(Action::Choose(Some(place)));
             }
         }

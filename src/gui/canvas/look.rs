@@ -8,18 +8,13 @@ use egui::epaint::{CornerRadius, PathShape, PathStroke, RectShape, TextShape};
 use egui::{Color32, Context, Galley, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, pos2, vec2};
 
 use super::text::{DETAIL, Labels, SMALL, Style, TITLE};
-use crate::gui::theme::{Palette, mark_dashes, mark_sign, mix};
+use crate::gui::theme::{Palette, mark_dashes, mix};
+use crate::scene::measure::{BAR_HEIGHT, CHEVRON, LINE_HEIGHT, PAD, TITLE_HEIGHT};
+use crate::scene::palette::mark_sign;
 use crate::scene::{BoxKind, Mark, Picture, PictureBox};
 
-/// Distance of text from a box's border, in picture points.
-const PAD: f32 = 10.0;
 /// Distance of the coloured bar at a node's left from the border, in picture points; its width is a little less.
 const STRIPE: f32 = 4.0;
-/// Height of the first and of each further line of text in a box, in picture points.
-const TITLE_HEIGHT: f32 = 19.0;
-const LINE_HEIGHT: f32 = 15.0;
-/// Height of an open block's title bar, in picture points.
-pub const BAR_HEIGHT: f32 = 26.0;
 
 /// Titles that would be smaller than this are written at about this size instead, where there is room, in points.
 pub const SQUEEZED: f32 = 9.0;
@@ -89,6 +84,7 @@ impl Look {
         match (b.mark, b.kind) {
             (mark, _) if mark != Mark::Same => p.mark_fill(mark),
             (_, BoxKind::Input | BoxKind::Output) => p.sunken,
+            (_, BoxKind::ClosedBlock) if self.families => mix(p.surface, p.node_fill(b.family), 0.65),
             (_, BoxKind::ClosedBlock) => p.surface,
             _ if !self.families => p.surface,
             _ if self.level <= Level::Plain => mix(p.surface, p.family(b.family), 0.38),
@@ -116,7 +112,7 @@ impl Look {
         match (b.mark, b.kind) {
             (mark, _) if mark != Mark::Same => p.mark(mark),
             _ if b.hits > 0 => p.found,
-            (_, BoxKind::ClosedBlock) => mix(p.canvas, p.container_outline, 0.45),
+            (_, BoxKind::ClosedBlock) if !self.families => mix(p.canvas, p.container_outline, 0.45),
             _ if !self.families => mix(p.canvas, p.outline, 0.5),
             _ => mix(p.canvas, p.family(b.family), 0.65),
         }
@@ -227,7 +223,7 @@ impl Look {
     fn closed_text(&self, b: &PictureBox, rect: Rect, shapes: &mut Vec<Shape>) {
         let (p, z) = (self.palette, self.zoom);
         let opens = matches!(b.kind, BoxKind::ClosedBlock | BoxKind::ClosedNode);
-        let left = if opens { 22.0 } else { PAD };
+        let left = if opens { CHEVRON } else { PAD };
         let repeat =
             if opens && self.level >= Level::Titles { self.text(&b.repeat, DETAIL, 60.0) } else { None };
         let taken = repeat.as_ref().map_or(0.0, |g| g.size().x / z + 8.0);

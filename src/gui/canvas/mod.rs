@@ -29,6 +29,7 @@ use text::Labels;
 
 use crate::gui::theme::Palette;
 use crate::ir::ValueId;
+use crate::scene::measure::BAR_HEIGHT;
 use crate::scene::{Picture, PictureBox, Place};
 
 /// Boxes lower than this on the screen get no control of their own for screen readers and tests.
@@ -480,7 +481,7 @@ impl Canvas {
             let full = view.rect_to_canvas(self.shown.rect(i)).translate(rect.min.to_vec2());
             let mut place = full.intersect(rect);
             if is_container(b.kind) {
-                let bar = (look::BAR_HEIGHT * view.zoom as f32).max(LEAST_CONTROL);
+                let bar = (BAR_HEIGHT * view.zoom as f32).max(LEAST_CONTROL);
                 place.max.y = place.max.y.min(full.min.y + bar);
             } else if level == Level::Far {
                 continue;

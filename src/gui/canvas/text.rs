@@ -9,6 +9,8 @@ use egui::epaint::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{Color32, FontId, Galley};
 use rustc_hash::FxHasher;
 
+use crate::scene::measure;
+
 /// Text below this height on the screen is left out, in points.
 const LEAST_SIZE: f32 = 6.5;
 /// This many labels are kept beyond those of the last frames.
@@ -31,11 +33,11 @@ pub struct Style {
 }
 
 /// Style of titles of nodes and blocks.
-pub const TITLE: Style = Style { size: 13.5, mono: false };
+pub const TITLE: Style = Style { size: measure::TITLE_SIZE, mono: false };
 /// Style of everything below the title.
-pub const DETAIL: Style = Style { size: 11.0, mono: false };
+pub const DETAIL: Style = Style { size: measure::DETAIL_SIZE, mono: false };
 /// Style of tags, badges and labels of lines.
-pub const SMALL: Style = Style { size: 10.0, mono: false };
+pub const SMALL: Style = Style { size: measure::SMALL_SIZE, mono: false };
 
 /// The labels.
 #[derive(Default)]

@@ -5,8 +5,10 @@ use egui::{Align, Button, Layout, RichText, Ui};
 
 use super::widgets::{cut, seconds_text};
 use crate::gui::rows::{Crumb, JobRow, StepRow};
-use crate::gui::theme::{FAMILIES, MARKS, Palette, family_name, mark_dashes, mark_name, mark_sign, size};
+use crate::gui::theme::{Palette, mark_dashes, size};
 use crate::gui::verbs::{Menu, Verb};
+use crate::scene::family::FAMILIES;
+use crate::scene::palette::{MARKS, mark_name, mark_sign};
 use crate::scene::{Family, Mark, Place};
 
 /// Says whether a verb can be asked for now, or why not.
@@ -231,7 +233,7 @@ pub fn legend_ui(ui: &mut Ui, compares: bool, families: &[Family], counts: &dyn 
             ui.horizontal(|ui| {
                 let (rect, _) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
                 ui.painter().rect_filled(rect, 3.0, palette.family(family));
-                ui.label(RichText::new(family_name(family)).size(size::SMALL));
+                ui.label(RichText::new(family.name()).size(size::SMALL));
             });
         }
     });

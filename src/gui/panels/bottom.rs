@@ -97,7 +97,7 @@ pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<A
                     c.operator,
                     c.name,
                     c.detail,
-                    crate::gui::theme::mark_name(c.mark)
+                    crate::scene::palette::mark_name(c.mark)
                 ))
             });
             table(ui, &shown, ("No changes", "The pipeline leaves this model as it is"), |ui, i| {
@@ -159,7 +159,8 @@ fn column(ui: &mut Ui, width: f32, text: RichText) {
 
 fn change_ui(ui: &mut Ui, change: &ChangeRow, index: usize, current: bool, asks: &mut Vec<Ask>) {
     let palette = Palette::of(ui);
-    let label = format!("{} {} {}", crate::gui::theme::mark_name(change.mark), change.operator, change.name);
+    let label =
+        format!("{} {} {}", crate::scene::palette::mark_name(change.mark), change.operator, change.name);
     let response = row(ui, &label, current, |ui| {
         mark(ui, change.mark);
         column(ui, 150.0, RichText::new(&*change.operator));

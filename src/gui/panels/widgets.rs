@@ -2,8 +2,9 @@
 
 use egui::{Align, Color32, Label, Layout, Response, RichText, Sense, Stroke, Ui, Vec2, vec2};
 
-use crate::gui::theme::{Palette, ROW_HEIGHT, mark_name, mark_sign, size};
+use crate::gui::theme::{Palette, ROW_HEIGHT, size};
 use crate::scene::Mark;
+use crate::scene::palette::{mark_name, mark_sign};
 
 /// A heading inside a panel.
 pub fn section(ui: &mut Ui, text: &str) {
