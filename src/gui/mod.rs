@@ -15,6 +15,8 @@ pub mod script;
 pub mod settings;
 pub mod sheet;
 pub mod shell;
+#[cfg(test)]
+mod tests;
 pub mod theme;
 pub mod verbs;
 mod window;

@@ -107,11 +107,8 @@ impl Shell {
     /// Draws everything.
     pub fn ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings) -> Vec<Ask> {
         let mut asks: Vec<Ask> = Vec::new();
-        let overlay = self.palette.is_some() || self.shortcuts.is_some();
-        if !overlay {
-            let pressed = Verb::pressed(ui.ctx());
-            asks.extend(pressed.into_iter().filter(|v| self.enabled(sheet, *v).is_ok()).map(Ask::Verb));
-        }
+        let pressed = Verb::pressed(ui.ctx(), |verb| self.enabled(sheet, verb).is_ok());
+        asks.extend(pressed.into_iter().map(Ask::Verb));
         self.bars_ui(ui, sheet, settings, &mut asks);
         if sheet.name.is_some() {
             self.panels_ui(ui, sheet, settings, &mut asks);

@@ -234,7 +234,7 @@ fn visuals(p: &Palette) -> Visuals {
     v.hyperlink_color = p.accent;
     v.faint_bg_color = p.sunken;
     v.extreme_bg_color = p.sunken;
-    v.text_edit_bg_color = Some(p.surface);
+    v.text_edit_bg_color = Some(p.sunken);
     v.code_bg_color = p.sunken;
     v.warn_fg_color = p.warning;
     v.error_fg_color = p.error;

@@ -150,9 +150,13 @@ impl Verb {
         self.keys().first().map_or_else(String::new, |key| ctx.format_shortcut(key))
     }
 
-    /// Verbs whose keys were pressed since the last frame. Keys that a text field could want are left alone while one
-    /// has the focus.
-    pub fn pressed(ctx: &egui::Context) -> Vec<Verb> {
+    /// Verbs whose keys were pressed since the last frame, of those that are `enabled`; the keys of others are left to
+    /// whoever wants them. Keys that a text field could want are left alone while one has the focus, and all keys while
+    /// something modal is open.
+    pub fn pressed(ctx: &egui::Context, enabled: impl Fn(Verb) -> bool) -> Vec<Verb> {
+        if ctx.memory(|memory| memory.top_modal_layer().is_some()) {
+            return Vec::new();
+        }
         let typing = ctx.text_edit_focused();
         let mut bound: Vec<(KeyboardShortcut, Verb)> =
             Verb::ALL.iter().flat_map(|&verb| verb.keys().into_iter().map(move |key| (key, verb))).collect();
@@ -163,7 +167,9 @@ impl Verb {
         let needs_command = |key: &KeyboardShortcut| key.modifiers.command || key.modifiers.alt;
         bound.retain(|(key, _)| !typing || needs_command(key) || is_function_key(key.logical_key));
         ctx.input_mut(|input| {
-            bound.into_iter().filter(|(key, _)| input.consume_shortcut(key)).map(|(_, verb)| verb).collect()
+            let pressed =
+                bound.into_iter().filter(|(key, verb)| enabled(*verb) && input.consume_shortcut(key));
+            pressed.map(|(_, verb)| verb).collect()
         })
     }
 }
@@ -200,7 +206,7 @@ mod tests {
             let key =
                 egui::Event::Key { key: Key::Z, physical_key: None, pressed: true, repeat: false, modifiers };
             let input = egui::RawInput { events: vec![key], ..Default::default() };
-            ctx.run_ui(input, |ui| found = Verb::pressed(ui.ctx())).drop_without_applying_deltas();
+            ctx.run_ui(input, |ui| found = Verb::pressed(ui.ctx(), |_| true)).drop_without_applying_deltas();
             found
         };
         let ctrl = Modifiers { ctrl: true, command: true, ..Modifiers::NONE };

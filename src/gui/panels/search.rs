@@ -79,16 +79,15 @@ pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current:
         if !hits.is_empty() {
             ui.separator();
             ui.spacing_mut().item_spacing.y = 1.0;
-            ScrollArea::vertical().max_height(260.0).auto_shrink([false, true]).show_rows(
-                ui,
-                ROW_HEIGHT,
-                hits.len(),
-                |ui, rows| {
+            ScrollArea::vertical()
+                .max_height(260.0)
+                .min_scrolled_height(260.0)
+                .auto_shrink([false, true])
+                .show_rows(ui, ROW_HEIGHT, hits.len(), |ui, rows| {
                     for i in rows {
                         hit_ui(ui, &hits[i], i, current == Some(i), &mut asks);
                     }
-                },
-            );
+                });
         }
     });
     asks

@@ -1,0 +1,263 @@
+//! The window as a person uses it: clicks by label, keys, typed text; what counts is the session's state afterwards.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use egui::{Key, Modifiers, vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+
+use super::app::App;
+use crate::formats::{self, SaveOptions};
+use crate::ir::{Builder, ElementType, Model};
+use crate::pipeline::Registry;
+use crate::session::{Command, ViewMode};
+
+/// Two convolution steps with leftovers that passes remove: an Identity, a Dropout and a pair of transposes.
+fn model() -> Model {
+    let mut b = Builder::new("small", 17);
+    let x = b.input("x", ElementType::FLOAT, &[2.into(), 3.into()]);
+    let a = b.op("Identity", &[x]).named("/stem/skip").one();
+    let c = b.op("Relu", &[a]).named("/stem/act").one();
+    let d = b.op("Dropout", &[c]).named("/head/drop").one();
+    let t = b.op("Transpose", &[d]).attr("perm", vec![1i64, 0]).named("/head/turn").one();
+    let u = b.op("Transpose", &[t]).attr("perm", vec![1i64, 0]).named("/head/back").one();
+    let y = b.op("Sigmoid", &[u]).named("/head/out").one();
+    b.output(y);
+    b.finish().expect("a sound model")
+}
+
+struct Window<'a> {
+    harness: Harness<'a, App>,
+    folder: tempfile::TempDir,
+}
+
+impl Window<'_> {
+    /// A window on the start page, with a folder that holds the model as `small.onnx`.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        formats::save(&model(), &folder.path().join("small.onnx"), &SaveOptions::default()).expect("saved");
+        let ctx = egui::Context::default();
+        super::theme::install(&ctx);
+        let mut app = App::quiet(&ctx, Registry::builtin());
+        app.settings.folder = Some(folder.path().to_path_buf());
+        let harness = Harness::builder()
+            .with_size(vec2(1500.0, 900.0))
+            .with_step_dt(1.0 / 60.0)
+            .with_max_steps(300)
+            .build_ui_state(|ui, app: &mut App| app.ui(ui), app);
+        let mut window = Window { harness, folder };
+        window.rest();
+        window
+    }
+
+    /// The same with the model open.
+    fn opened() -> Self {
+        let mut window = Window::new();
+        let path = window.path();
+        window.app().command(Command::Open { path }).expect("opening starts");
+        window.rest();
+        assert_eq!(window.app().session.cards(), [], "no failures");
+        window
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("small.onnx")
+    }
+
+    fn app(&mut self) -> &mut App {
+        self.harness.state_mut()
+    }
+
+    /// Until nothing runs and nothing moves.
+    fn rest(&mut self) {
+        for _ in 0..50 {
+            assert!(self.app().session.wait_idle(Duration::from_secs(60)), "background work ends");
+            self.harness.run_steps(12);
+            if self.app().session.is_idle() && self.harness.state().sheet().jobs.is_empty() {
+                return;
+            }
+        }
+        panic!("the window never comes to rest");
+    }
+
+    fn click(&mut self, label: &str) {
+        self.harness.get_by_label(label).click();
+        self.rest();
+    }
+
+    fn press(&mut self, modifiers: Modifiers, key: Key) {
+        self.harness.key_press_modifiers(modifiers, key);
+        self.rest();
+    }
+
+    fn type_text(&mut self, text: &str) {
+        self.harness.event(egui::Event::Text(text.to_owned()));
+        self.rest();
+    }
+
+    fn chosen(&self) -> String {
+        self.harness.state().sheet().facts.subtitle.clone()
+    }
+
+    fn steps(&self) -> u32 {
+        self.harness.state().session.document().map_or(0, |d| d.step_count())
+    }
+}
+
+#[test]
+fn a_model_is_opened_through_the_file_browser() {
+    let mut window = Window::new();
+    window.click("Open…");
+    for _ in 0..200 {
+        if window.harness.query_by_label_contains("small.onnx").is_some() {
+            break;
+        }
+        // The folder is read in a thread of its own.
+        std::thread::sleep(Duration::from_millis(5));
+        window.harness.run_steps(2);
+    }
+    window.harness.get_by_label_contains("small.onnx").click();
+    window.rest();
+    window.click("Open");
+    let path = window.path().canonicalize().expect("a path");
+    assert_eq!(window.app().session.path(), Some(&path));
+    assert_eq!(window.app().settings.recent, [path]);
+    assert!(window.steps() >= 3, "passes ran on their own");
+}
+
+#[test]
+fn a_pass_is_switched_off_and_the_switch_is_undone() {
+    let mut window = Window::opened();
+    let all = window.steps();
+    window.click("Switch eliminate_identity");
+    assert!(window.steps() < all);
+    let undo = window.app().sheet().undo.clone();
+    assert_eq!(undo.as_deref(), Some("switch off eliminate_identity"));
+    window.press(Modifiers::COMMAND, Key::Z);
+    assert_eq!(window.steps(), all);
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
+    assert!(window.steps() < all);
+}
+
+#[test]
+fn a_site_is_ticked_off_in_the_list_of_its_pass() {
+    let mut window = Window::opened();
+    let all = window.steps();
+    window.click("Pass merge_transposes");
+    let pass = |window: &mut Window| {
+        let rows = window.app().sheet().passes.clone();
+        rows.into_iter().find(|p| &*p.name == "merge_transposes").expect("the pass")
+    };
+    let site = pass(&mut window).sites.first().cloned().expect("its site");
+    window.click(&format!("Apply {}", site.key));
+    assert_eq!(window.steps(), all - 1);
+    assert!(pass(&mut window).sites.iter().any(|s| s.excluded && s.key == site.key));
+    window.click(&format!("Apply {}", site.key));
+    assert_eq!(window.steps(), all);
+}
+
+#[test]
+fn the_four_views_and_the_steps() {
+    let mut window = Window::opened();
+    for (label, view) in [
+        ("Before", ViewMode::Before),
+        ("Side by side", ViewMode::SideBySide),
+        ("Difference", ViewMode::Difference),
+        ("After", ViewMode::After),
+    ] {
+        window.click(label);
+        assert_eq!(window.app().session.view(), view);
+    }
+    let last = window.steps();
+    window.click("First rewrite");
+    assert_eq!(window.app().session.step(), 0);
+    window.click("Next rewrite");
+    assert_eq!(window.app().session.step(), 1);
+    assert!(!window.chosen().is_empty(), "the step's node is chosen");
+    window.click("Last rewrite");
+    assert_eq!(window.app().session.step(), last);
+    window.click("Rewrites");
+    window.click("Rewrite 2");
+    assert_eq!(window.app().session.step(), 2);
+}
+
+#[test]
+fn search_finds_goes_there_and_closes() {
+    let mut window = Window::opened();
+    window.press(Modifiers::COMMAND, Key::F);
+    window.type_text("op:Sigmoid");
+    assert_eq!(window.app().session.hits().total, 1);
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.chosen(), "/head/out");
+    window.press(Modifiers::NONE, Key::Escape);
+    assert!(window.app().shell.search.is_none());
+    assert_eq!(window.app().session.hits().total, 0);
+}
+
+#[test]
+fn changes_are_walked_and_back_leads_back() {
+    let mut window = Window::opened();
+    window.click("Difference");
+    window.press(Modifiers::NONE, Key::N);
+    let first = window.chosen();
+    window.press(Modifiers::NONE, Key::N);
+    let second = window.chosen();
+    assert!(!first.is_empty() && first != second);
+    window.press(Modifiers::NONE, Key::P);
+    assert_eq!(window.chosen(), first);
+    window.press(Modifiers::ALT, Key::ArrowLeft);
+    assert_eq!(window.chosen(), second);
+}
+
+#[test]
+fn the_palette_does_what_it_names_and_says_why_it_cannot() {
+    let mut window = Window::opened();
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::P);
+    window.type_text("side by side");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session.view(), ViewMode::SideBySide);
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::P);
+    window.type_text("undo");
+    assert!(window.harness.query_by_label_contains("nothing to undo").is_some());
+    window.press(Modifiers::NONE, Key::Escape);
+    window.press(Modifiers::NONE, Key::Questionmark);
+    // Once as the heading, once as the verb that opens the sheet.
+    assert_eq!(window.harness.query_all_by_label("Keyboard shortcuts").count(), 2);
+}
+
+#[test]
+fn panels_are_hidden_and_shown_by_keys() {
+    let mut window = Window::opened();
+    window.press(Modifiers::COMMAND, Key::B);
+    window.press(Modifiers::COMMAND, Key::J);
+    let settings = window.app().settings.clone();
+    assert!(!settings.pipeline_shown && !settings.bottom_shown && settings.inspector_shown);
+    assert!(window.harness.query_by_label("Switch eliminate_identity").is_none());
+    window.press(Modifiers::COMMAND, Key::B);
+    assert!(window.harness.query_by_label("Switch eliminate_identity").is_some());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_leaves_a_card_and_the_open_model() {
+    let mut window = Window::opened();
+    let bad = window.folder.path().join("bad.onnx");
+    std::fs::write(&bad, b"not a model at all").expect("written");
+    window.app().command(Command::Open { path: bad }).expect("opening starts");
+    window.rest();
+    assert_eq!(window.app().session.cards().len(), 1);
+    assert!(window.app().session.document().is_some(), "the last good state stays");
+    window.click("Close");
+    assert_eq!(window.app().session.cards(), []);
+}
+
+#[test]
+fn the_optimized_model_is_saved_and_opens_again() {
+    let mut window = Window::opened();
+    window.press(Modifiers::COMMAND, Key::S);
+    let nodes = window.app().sheet().nodes_after;
+    window.click("Save");
+    let path = window.folder.path().join("small.optimized.onnx");
+    let saved = formats::open(&path).expect("a model");
+    assert_eq!(saved.model.node_count(), nodes);
+}
