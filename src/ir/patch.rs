@@ -210,6 +210,14 @@ impl Model {
     }
 }
 
+/// Empties a place of an arena; empty places at its end are dropped, so that an undone patch leaves exactly what was.
+fn vacate<T: Clone>(arena: &mut imbl::Vector<Option<T>>, index: usize) {
+    arena.set(index, None);
+    while matches!(arena.last(), Some(None)) {
+        arena.pop_back();
+    }
+}
+
 /// A patch halfway through.
 struct Application<'m> {
     model: &'m mut Model,
@@ -338,7 +346,7 @@ impl Application<'_> {
         if let Some(u) = value.uses.iter().next() {
             return Err(PatchError::Fault(Fault::RemovedButRead { value: value.name.clone(), by: u }));
         }
-        self.model.values.set(id.index(), None);
+        vacate(&mut self.model.values, id.index());
         self.touched.values.insert(id);
         Ok(Edit::AddValue { id, value })
     }
@@ -371,7 +379,7 @@ impl Application<'_> {
         self.release_outputs(id, &node.outputs)?;
         self.graph(node.graph)?.nodes.remove(&node.order);
         self.count_name(&node.name, false);
-        self.model.nodes.set(id.index(), None);
+        vacate(&mut self.model.nodes, id.index());
         Ok(Edit::AddNode { id, node })
     }
 
