@@ -4,6 +4,7 @@ use crate::ir::{GraphId, NodeId, Text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A block of one model's tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,21 +67,27 @@ pub struct Block {
     pub repeat: Option<Repeat>,
 }
 
-/// All blocks of a model: one tree a graph, each node in exactly one block.
+/// All blocks of a model: one tree a graph, each node in exactly one block. Cloning is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct BlockTree {
+    imported: Arc<Imported>,
+    /// Block of each node that a rewrite created.
+    created: imbl::OrdMap<NodeId, BlockId>,
+}
+
+/// What was made on import and never changes.
+#[derive(Debug, Default)]
+struct Imported {
     blocks: Vec<Block>,
     roots: BTreeMap<GraphId, BlockId>,
     /// Block of each imported node.
     leaf: BTreeMap<NodeId, BlockId>,
-    /// Block of each node that a rewrite created.
-    created: imbl::OrdMap<NodeId, BlockId>,
 }
 
 impl BlockTree {
     /// A tree of these blocks: exactly one without parent per graph; parents and children agree.
     pub fn new(blocks: Vec<Block>) -> BlockTree {
-        let mut tree = BlockTree::default();
+        let mut tree = Imported::default();
         for (i, block) in blocks.iter().enumerate() {
             let id = BlockId(i as u32);
             if block.parent.is_none() {
@@ -93,32 +100,32 @@ impl BlockTree {
             }
         }
         tree.blocks = blocks;
-        tree
+        BlockTree { imported: Arc::new(tree), created: imbl::OrdMap::new() }
     }
 
     /// A block. Panics for an id of another tree.
     pub fn block(&self, id: BlockId) -> &Block {
-        &self.blocks[id.0 as usize]
+        &self.imported.blocks[id.0 as usize]
     }
 
     /// A block, if there is one of that id.
     pub fn get(&self, id: BlockId) -> Option<&Block> {
-        self.blocks.get(id.0 as usize)
+        self.imported.blocks.get(id.0 as usize)
     }
 
     /// All blocks with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (BlockId, &Block)> {
-        self.blocks.iter().enumerate().map(|(i, b)| (BlockId(i as u32), b))
+        self.imported.blocks.iter().enumerate().map(|(i, b)| (BlockId(i as u32), b))
     }
 
     /// The block that is all of a graph.
     pub fn root(&self, graph: GraphId) -> Option<BlockId> {
-        self.roots.get(&graph).copied()
+        self.imported.roots.get(&graph).copied()
     }
 
     /// The innermost block of a node.
     pub fn block_of(&self, node: NodeId) -> Option<BlockId> {
-        self.leaf.get(&node).or_else(|| self.created.get(&node)).copied()
+        self.imported.leaf.get(&node).or_else(|| self.created.get(&node)).copied()
     }
 
     /// The block and those around it, innermost first.

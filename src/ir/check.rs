@@ -91,22 +91,18 @@ pub fn check_touched(model: &Model, touched: &Touched) -> Result<(), Fault> {
     for id in &touched.nodes {
         if model.get_node(*id).is_some() {
             check_node(model, *id, &mut faults);
-            for v in model.node(*id).outputs.iter().flatten() {
-                if !touched.values.contains(v) {
-                    check_order_of_readers(model, *v, &mut faults);
-                }
-            }
         }
+    }
+    for id in &touched.produced {
+        check_order_of_readers(model, *id, &mut faults);
     }
     for id in &touched.values {
         let Some(value) = model.get_value(*id) else { continue };
         check_producer(model, *id, &mut faults);
-        if matches!(value.producer, Producer::Nothing) {
-            if let Some(u) = value.uses.iter().next() {
-                faults.push(Fault::RemovedButRead { value: value.name.clone(), by: u });
-            }
-        } else {
-            check_order_of_readers(model, *id, &mut faults);
+        if matches!(value.producer, Producer::Nothing)
+            && let Some(u) = value.uses.iter().next()
+        {
+            faults.push(Fault::RemovedButRead { value: value.name.clone(), by: u });
         }
         check_name(model, *id, &mut faults);
     }

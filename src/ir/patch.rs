@@ -119,6 +119,8 @@ pub enum PatchError {
 pub struct Touched {
     pub nodes: BTreeSet<NodeId>,
     pub values: BTreeSet<ValueId>,
+    /// Values that have another producer, or one at another place: their readers' order is in question.
+    pub produced: BTreeSet<ValueId>,
     pub graphs: BTreeSet<GraphId>,
 }
 
@@ -274,6 +276,7 @@ impl Application<'_> {
             }
             Edit::ReplaceUses { of, with, uses } => self.replace_uses(*of, *with, uses.as_deref())?,
             Edit::SetConstant { value, constant } => {
+                self.touched.produced.insert(*value);
                 let v = self.value(*value)?;
                 let old = std::mem::replace(&mut v.constant, constant.clone());
                 v.producer = match (v.producer, &v.constant) {
@@ -391,6 +394,7 @@ impl Application<'_> {
         self.enlist(id, graph, order)?;
         for v in outputs.into_iter().flatten() {
             self.value(v)?.graph = graph;
+            self.touched.produced.insert(v);
         }
         Ok(Edit::MoveNode { node: id, graph: old.0, order: old.1 })
     }
@@ -515,6 +519,7 @@ impl Application<'_> {
         for (output, value) in outputs.iter().enumerate() {
             if let Some(v) = value {
                 self.value(*v)?.producer = Producer::Node { node, output: output as u32 };
+                self.touched.produced.insert(*v);
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use super::log::{Event, Outcome};
 use super::registry::Registry;
 use super::state::{State, Step};
 use crate::blocks::BlockTree;
-use crate::ir::{Edit, GraphId, NodeId, Patch};
+use crate::ir::{Edit, GraphId, NodeId, Patch, Use};
 use crate::passes::{Anchor, Blocked, Context, Declined, Findings, Pass, Site};
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -541,7 +541,11 @@ fn neighbourhood(
         let producers = node.inputs.iter().flatten().filter_map(|v| state.model.get_value(*v)?.node());
         nodes.extend(producers.map(|(n, _)| n));
         for v in node.outputs.iter().flatten() {
-            nodes.extend(state.model.readers(*v).into_iter().take(READERS));
+            let uses = state.model.get_value(*v).into_iter().flat_map(|v| v.uses.iter().take(READERS));
+            nodes.extend(uses.filter_map(|u| match u {
+                Use::Input { node, .. } => Some(node),
+                Use::Output { .. } => None,
+            }));
         }
     }
     // What a removed node read may have lost its last reader.
