@@ -98,9 +98,7 @@ impl App {
 
     /// Sends a command to the session, as a script does, and lets the canvas follow.
     pub fn command(&mut self, command: Command) -> Result<(), String> {
-        if let Command::Search { query } = &command
-            && !query.is_empty()
-        {
+        if let Command::Search { query } = &command {
             self.shell.show_search(query);
         }
         let steps = matches!(command, Command::NextStep | Command::PreviousStep | Command::GoToStep { .. });

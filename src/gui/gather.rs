@@ -299,9 +299,10 @@ fn detail(document: &Document, shown: &Shown, node: NodeId, mark: Mark) -> Strin
             }
             let inputs =
                 (0..old.inputs.len().max(new.inputs.len())).filter(|&i| old.input(i) != new.input(i));
-            let inputs: Vec<String> = inputs.map(|i| format!("#{i}")).collect();
+            let inputs: Vec<String> = inputs.map(|i| i.to_string()).collect();
             if !inputs.is_empty() {
-                parts.push(format!("reads another value as input {}", inputs.join(", ")));
+                let noun = if inputs.len() == 1 { "input" } else { "inputs" };
+                parts.push(format!("other {noun} {}", inputs.join(", ")));
             }
             let text = |n: &crate::ir::Node, name: &str, model| {
                 n.attribute(name).map(|v| crate::session::inspect::attribute_text(model, v))

@@ -67,10 +67,12 @@ impl Shell {
         }
     }
 
-    /// Opens the search box with a text in it, if it is not there with it already.
+    /// Opens the search box with a text in it, or closes it for an empty one that is not being typed.
     pub fn show_search(&mut self, text: &str) {
         match &mut self.search {
+            Some(search) if search.text != text && text.is_empty() => self.search = None,
             Some(search) => text.clone_into(&mut search.text),
+            None if text.is_empty() => {}
             None => self.search = Some(SearchState { text: text.to_owned(), wants_focus: false }),
         }
     }
@@ -262,16 +264,14 @@ impl Shell {
         if sheet.view == View::Both {
             let (left, right) = full.split_left_right_at_fraction(0.5);
             let (left, right) = (left.with_max_x(left.max.x - 1.0), right.with_min_x(right.min.x + 1.0));
-            let before = self.main.view();
             actions.extend(self.half_ui(ui, left, "Before", true, &request(&sheet.picture)));
-            let moved_first = self.main.view() != before;
-            if moved_first {
-                self.second.set_view(self.main.view());
-            }
-            let second = self.second.view();
+            // Both look at the same place: the chosen box lies at the same height and side in both halves.
+            let by = self.second.offset_to(&self.main, &sheet.second, sheet.chosen.as_ref());
+            let linked = self.main.current_view().followed(by);
+            self.second.set_view(linked);
             actions.extend(self.half_ui(ui, right, "After", false, &request(&sheet.second)));
-            if !moved_first && self.second.view() != second {
-                self.main.set_view(self.second.view());
+            if self.second.view() != linked {
+                self.main.set_view(self.second.view().followed(-by));
                 ui.ctx().request_repaint();
             }
             let line = Stroke::new(2.0, Palette::of(ui).border);

@@ -62,6 +62,12 @@ impl View {
         View { pan: [self.pan[0] + f64::from(by.x), self.pan[1] + f64::from(by.y)], ..self }
     }
 
+    /// The view that shows what has moved by `by` picture points at the same place of the screen.
+    pub fn followed(self, by: Vec2) -> View {
+        let pan = |pan: f64, by: f32| pan - f64::from(by) * self.zoom;
+        View { pan: [pan(self.pan[0], by.x), pan(self.pan[1], by.y)], ..self }
+    }
+
     /// The view of a canvas of `size` that shows all of `rect`, not larger than `zoom_max`.
     pub fn fit(rect: Rect, size: Vec2, zoom_max: f64) -> View {
         let room = |side: f32| f64::from((side - 2.0 * FIT_MARGIN).max(side * 0.5).max(1.0));
@@ -163,14 +169,10 @@ impl Camera {
     /// Shifts the view and a flight under way by `by` picture points, so that something that moved in the
     /// picture by that much stays where it is on the screen.
     pub fn follow(&mut self, by: Vec2) {
-        let shift = |view: &mut View| {
-            view.pan[0] -= f64::from(by.x) * view.zoom;
-            view.pan[1] -= f64::from(by.y) * view.zoom;
-        };
-        shift(&mut self.view);
+        self.view = self.view.followed(by);
         if let Some(flight) = &mut self.flight {
-            shift(&mut flight.from);
-            shift(&mut flight.to);
+            flight.from = flight.from.followed(by);
+            flight.to = flight.to.followed(by);
         }
     }
 

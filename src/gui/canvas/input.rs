@@ -48,12 +48,21 @@ impl Canvas {
     fn wheel(&mut self, ui: &Ui, at: Pos2, wheel_zooms: bool) {
         let (scroll, pinch, shift) =
             ui.input(|i| (i.smooth_scroll_delta(), f64::from(i.zoom_delta()), i.modifiers.shift));
+        // Farther out than this there is nothing to see.
+        let least = self.fitting_zoom() * 0.5;
+        let zoomed = |view: View, factor: f64| {
+            if factor < 1.0 && view.zoom * factor < least {
+                view.zoomed(at, (least / view.zoom).min(1.0))
+            } else {
+                view.zoomed(at, factor)
+            }
+        };
         if pinch != 1.0 {
-            self.camera.set(self.camera.view().zoomed(at, pinch));
+            self.camera.set(zoomed(self.camera.view(), pinch));
         } else if scroll != egui::Vec2::ZERO {
             let view = self.camera.view();
             let view = if wheel_zooms && !shift && scroll.x == 0.0 {
-                view.zoomed(at, (f64::from(scroll.y) * ZOOM_PER_POINT).exp())
+                zoomed(view, (f64::from(scroll.y) * ZOOM_PER_POINT).exp())
             } else {
                 view.moved(scroll)
             };

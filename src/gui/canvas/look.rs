@@ -274,7 +274,9 @@ impl Look {
     /// From afar names are written larger than the zoom says, where the box has room for them.
     fn squeezed_title(&self, b: &PictureBox, rect: Rect) -> Option<Arc<Galley>> {
         let size = (SQUEEZED + 1.0).min(rect.height() * 0.8);
-        if self.level < Level::Plain || size < 7.0 || rect.width() < 16.0 {
+        // A name of which only a letter or two would be left says nothing.
+        let least = if b.title.chars().count() > 3 { 32.0 } else { 14.0 };
+        if self.level < Level::Plain || size < 7.0 || rect.width() < least {
             return None;
         }
         let style = Style { size: size.floor(), mono: false };

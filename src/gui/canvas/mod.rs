@@ -132,6 +132,23 @@ impl Canvas {
         self.camera.target()
     }
 
+    /// What is on the screen now, in the middle of a flight too.
+    pub fn current_view(&self) -> View {
+        self.camera.view()
+    }
+
+    /// How far `place` lies in `picture`, which this canvas is about to show, from where it lies on `other`; nothing
+    /// when one of them lacks it.
+    pub fn offset_to(&self, other: &Canvas, picture: &Picture, place: Option<&Place>) -> Vec2 {
+        let here = |place| {
+            let index = self.shown.at(place).filter(|_| std::ptr::eq(&*self.shown.picture, picture));
+            index.map(|i| self.shown.final_rect(i))
+        };
+        let both =
+            place.and_then(|place| Some((here(place)?, other.shown.final_rect(other.shown.at(place)?))));
+        both.map_or(Vec2::ZERO, |(here, there)| here.center_top() - there.center_top())
+    }
+
     /// Shows a view at once.
     pub fn set_view(&mut self, view: View) {
         self.camera.set(view);
@@ -152,6 +169,11 @@ impl Canvas {
     pub fn forget(&mut self, ui: &mut Ui) {
         graph::forget(ui, self.name);
         *self = Canvas { labels: self.labels.clone(), ..Canvas::new(self.name) };
+    }
+
+    /// The zoom at which the whole picture is seen.
+    fn fitting_zoom(&self) -> f64 {
+        View::fit(bounds(&self.shown.picture), self.size, 1.0).zoom
     }
 
     /// Flies so that the whole picture is seen.
@@ -440,12 +462,15 @@ impl Canvas {
             let galley =
                 self.labels.borrow_mut().get(painter.ctx(), &b.title, style, place.width() - 16.0, 1.0);
             let Some(galley) = galley else { continue };
-            let pill = Rect::from_min_size(place.min + vec2(4.0, 4.0), galley.size() + vec2(10.0, 4.0));
+            // Stands on the title bar and reaches up, away from what is in the block.
+            let size = galley.size() + vec2(10.0, 3.0);
+            let bottom = place.min.y + (BAR_HEIGHT * look.zoom).max(8.0);
+            let pill = Rect::from_min_size(pos2(place.min.x + 4.0, bottom - size.y), size);
             if taken.iter().any(|t| t.intersects(pill)) {
                 continue;
             }
             painter.rect_filled(pill, 5.0, look.palette.container_title);
-            painter.galley(pill.min + vec2(5.0, 2.0), galley, look.palette.text);
+            painter.galley(pill.min + vec2(5.0, 1.5), galley, look.palette.text);
             taken.push(pill);
         }
     }
