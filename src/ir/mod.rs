@@ -11,6 +11,7 @@ pub mod patch;
 pub mod patch_builder;
 pub mod symbolic;
 pub mod tensor;
+pub mod text;
 pub mod types;
 
 pub use attribute::{Attribute, AttributeValue};

@@ -69,6 +69,13 @@ impl Expr {
         }
     }
 
+    /// Products and their factors, in canonical order; the plain number last.
+    pub fn terms(&self) -> impl Iterator<Item = (&[Atom], i64)> {
+        // Names first and the plain number last reads as people write it: batch*12 + 1.
+        let plain = self.0.iter().filter(|(m, _)| m.is_empty());
+        self.0.iter().filter(|(m, _)| !m.is_empty()).chain(plain).map(|(m, k)| (m.as_slice(), *k))
+    }
+
     /// Sum.
     pub fn add(&self, other: &Expr) -> Option<Expr> {
         let mut terms = (*self.0).clone();
@@ -301,11 +308,8 @@ impl fmt::Display for Expr {
         if self.0.is_empty() {
             return f.write_str("0");
         }
-        // Names first and the plain number last reads as people write it: batch*12 + 1.
-        let terms =
-            self.0.iter().filter(|(m, _)| !m.is_empty()).chain(self.0.iter().filter(|(m, _)| m.is_empty()));
-        for (i, (m, k)) in terms.enumerate() {
-            let sign = match (i, *k < 0) {
+        for (i, (m, k)) in self.terms().enumerate() {
+            let sign = match (i, k < 0) {
                 (0, false) => "",
                 (0, true) => "-",
                 (_, false) => " + ",

@@ -170,7 +170,8 @@ impl Tensor {
         self.element == other.element
             && self.dims == other.dims
             && match (&self.data, &other.data) {
-                (Data::Bytes(a), Data::Bytes(b)) => a == b,
+                // The same bytes of the same file are not read.
+                (Data::Bytes(a), Data::Bytes(b)) => (a.as_ptr(), a.len()) == (b.as_ptr(), b.len()) || a == b,
                 (Data::Strings(a), Data::Strings(b)) => a == b,
                 _ => false,
             }
