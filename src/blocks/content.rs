@@ -91,7 +91,7 @@ impl Content {
 }
 
 /// Content of each node of a graph, by position.
-pub(super) fn contents(model: &Model, facts: &Facts, flow: &Flow) -> Vec<Content> {
+pub(super) fn contents(model: &Model, facts: &Facts, flow: &Flow, classes: &[Class]) -> Vec<Content> {
     let one = |at: usize| {
         let mut content = Content::NOTHING;
         content.all = 1;
@@ -100,8 +100,7 @@ pub(super) fn contents(model: &Model, facts: &Facts, flow: &Flow) -> Vec<Content
             return content;
         }
         content.main = 1;
-        let node = model.node(flow.ids[at]);
-        let class = class_of(node);
+        let class = classes[at];
         content.counts[class as usize] = 1;
         if class == Class::Conv {
             let (depthwise, pointwise) = convolution(model, facts, flow.ids[at]);

@@ -5,12 +5,13 @@ use super::flow::Role;
 use super::level::{Group, Level, Member, Work};
 use super::modules::FOUND;
 use super::tree::BlockKind;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 pub(super) const LAYER: &str = "layer";
 pub(super) const STEP: &str = "step";
+pub(super) const PART: &str = "part";
 pub(super) const LSTM_CELL: &str = "LSTM cell";
 pub(super) const GRU_CELL: &str = "GRU cell";
 
@@ -113,11 +114,14 @@ fn runs(labels: &[u64], period: usize, times: usize) -> Vec<(usize, usize)> {
 
 /// The period under which most of a sequence repeats.
 fn period(labels: &[u64], times: usize) -> Option<usize> {
-    let mut last: BTreeMap<u64, usize> = BTreeMap::new();
     let mut gaps: BTreeMap<usize, usize> = BTreeMap::new();
-    for (k, label) in labels.iter().enumerate() {
-        if let Some(before) = last.insert(*label, k) {
-            *gaps.entry(k - before).or_default() += k - before;
+    // Operators in company repeat where the operators alone come several times within one repeat.
+    for company in [1, 2, 4] {
+        let mut last: FxHashMap<&[u64], usize> = FxHashMap::default();
+        for (k, labels) in labels.windows(company).enumerate() {
+            if let Some(before) = last.insert(labels, k) {
+                *gaps.entry(k - before).or_default() += k - before;
+            }
         }
     }
     let mut candidates: Vec<(usize, usize)> =
@@ -207,7 +211,7 @@ fn best_shift(seq: &Sequence, crossing: &[u32], start: usize, end: usize, period
         crossed.sort_unstable();
         crossed.get(crossed.len() / 2).copied().unwrap_or(0)
     };
-    let begins = |shift: usize| seq.begins.get(start + shift).copied().unwrap_or(false);
+    let begins = |shift: usize| whole >= 4 && seq.begins.get(start + shift).copied().unwrap_or(false);
     // A shift past the spare elements costs one repeat: only a cleaner border is worth that, and only among many.
     let shifts = if whole >= 4 { period } else { spare + 1 };
     (0..shifts).min_by_key(|s| (cost(*s), !begins(*s), *s > spare, *s)).unwrap_or(0)
@@ -273,7 +277,7 @@ pub(super) fn parts(work: &Work, level: &Level) -> Vec<Group> {
         if items.len() < 2 {
             continue;
         }
-        let name = stretch_name(work, level, &items).unwrap_or_else(|| format!("part {}", groups.len() + 1));
+        let name = stretch_name(work, level, &items).unwrap_or_else(|| PART.into());
         let note = mostly(work, level, &items);
         groups.push(Group { label: "", kind: BlockKind::Part, name, note, items, flat: false });
     }

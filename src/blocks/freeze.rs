@@ -74,14 +74,27 @@ fn unique(name: &str, names: &mut BTreeSet<String>) -> Text {
 
 /// Marks alike siblings: same operators, attributes and wiring; names, weights and sizes do not count.
 pub(super) fn mark_repeats(model: &Model, blocks: &mut [Block]) {
+    // Nodes that are not constants, by block; inner blocks come after outer ones.
+    let mut shown = vec![0u32; blocks.len()];
+    for b in (0..blocks.len()).rev() {
+        let count = |child: &Child| match child {
+            Child::Node(n) => u32::from(!model.node(*n).is("Constant")),
+            Child::Block(c) => shown[c.0 as usize],
+        };
+        shown[b] = blocks[b].children.iter().map(count).sum();
+    }
     let mut local: FxHashMap<NodeId, u32> = FxHashMap::default();
-    let digests: Vec<u64> = (0..blocks.len()).map(|b| digest(model, blocks, b, &mut local)).collect();
     for b in 0..blocks.len() {
-        let mut alike: BTreeMap<u64, Vec<BlockId>> = BTreeMap::new();
+        let mut sizes: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
         for child in &blocks[b].children {
             if let Child::Block(c) = child {
-                alike.entry(digests[c.0 as usize]).or_default().push(*c);
+                sizes.entry(shown[c.0 as usize]).or_default().push(*c);
             }
+        }
+        // Only blocks of one size can be alike.
+        let mut alike: BTreeMap<u64, Vec<BlockId>> = BTreeMap::new();
+        for block in sizes.into_values().filter(|s| s.len() > 1).flatten() {
+            alike.entry(digest(model, blocks, block.0 as usize, &mut local)).or_default().push(block);
         }
         for group in alike.into_values().filter(|g| g.len() > 1) {
             let (first, of) = (group[0], group.len() as u32);
@@ -104,16 +117,13 @@ fn nodes_in(model: &Model, blocks: &[Block], block: usize) -> Vec<NodeId> {
             }
         }
     }
-    nodes.sort_by_key(|n| model.node(*n).order);
+    nodes.sort_by_cached_key(|n| model.node(*n).order);
     nodes
 }
 
 fn digest(model: &Model, blocks: &[Block], block: usize, local: &mut FxHashMap<NodeId, u32>) -> u64 {
     local.clear();
     let mut h = FxHasher::default();
-    if blocks[block].parent.is_none() {
-        return 0;
-    }
     let nodes = nodes_in(model, blocks, block);
     let shown: Vec<NodeId> = nodes.into_iter().filter(|n| !model.node(*n).is("Constant")).collect();
     for (k, id) in shown.iter().enumerate() {

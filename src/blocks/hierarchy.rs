@@ -117,8 +117,9 @@ fn divide(work: &mut Work, mut level: Level, times: usize, depth: usize) -> Vec<
         let groups = cut::repeats(work, &level, times);
         level = work.contract(level, groups);
     }
-    let members = side::seat(work, &level);
-    level = work.level(members);
+    if let Some(members) = side::seat(work, &level) {
+        level = work.level(members);
+    }
     // Where nothing else is done, shape arithmetic is the matter itself.
     if level.crowd() > 0 {
         let groups = side::groups(work, &level);
@@ -132,6 +133,7 @@ fn divide(work: &mut Work, mut level: Level, times: usize, depth: usize) -> Vec<
     if level.shown() > cut::CROWDED {
         let groups = cut::parts(work, &level);
         level = work.contract(level, groups);
+        number(work, &level);
     }
     let members = level.members();
     members.iter().for_each(|m| refine(work, *m, depth));
@@ -162,30 +164,22 @@ fn refine(work: &mut Work, member: Member, depth: usize) {
     }
 }
 
-/// Numbers modules of the same name, from 1 in running order.
+/// Numbers found blocks of the same name, from 1 in the order in which they are shown.
 fn number(work: &mut Work, level: &Level) {
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    let named = |work: &Work, m: Member| match m {
-        Member::Draft(d) => {
-            let draft = &work.drafts[d as usize];
-            (!draft.label.is_empty() && draft.name == draft.label).then_some((d as usize, draft.label))
-        }
-        Member::Node(_) => None,
-    };
+    let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for item in &level.items {
-        if let Some((_, label)) = named(work, item.member) {
-            *counts.entry(label).or_default() += 1;
+        if let Member::Draft(d) = item.member {
+            let draft = &work.drafts[d as usize];
+            if draft.name == draft.label || (draft.kind == BlockKind::Part && draft.name == cut::PART) {
+                found.entry(draft.name.clone()).or_default().push(d);
+            }
         }
     }
-    counts.retain(|_, count| *count > 1);
-    let mut next: BTreeMap<&str, u32> = BTreeMap::new();
-    for item in &level.items {
-        if let Some((d, label)) = named(work, item.member)
-            && counts.contains_key(label)
-        {
-            let number = next.entry(label).or_default();
-            *number += 1;
-            work.drafts[d].name = format!("{label} {number}");
+    found.retain(|_, drafts| drafts.len() > 1);
+    for (name, mut drafts) in found {
+        drafts.sort_by_key(|d| work.drafts[*d as usize].first);
+        for (k, d) in drafts.into_iter().enumerate() {
+            work.drafts[d as usize].name = format!("{name} {}", k + 1);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::content::{Class, Content};
 use super::flow::Role;
-use super::level::{Level, MainFlow, Member, Work};
+use super::level::{Level, Links, MainFlow, Member, Work};
 use super::modules::{self, Join};
 use super::tree::BlockKind;
+use smallvec::SmallVec;
 
 /// Regions with more items than this are not looked at: what they hold is grouped in other ways.
 const LARGEST: usize = 400;
@@ -42,10 +43,10 @@ fn dominators(flow: &MainFlow) -> Vec<Option<u32>> {
 /// Items that were merged so far: each group is known by its last item, through which alone data leaves it.
 struct Merged {
     of: Vec<u32>,
-    members: Vec<Vec<Member>>,
+    members: Vec<SmallVec<[Member; 2]>>,
     content: Vec<Content>,
     /// Where data enters: producers outside of the group.
-    entries: Vec<Vec<u32>>,
+    entries: Vec<Links>,
     labels: Vec<&'static str>,
 }
 
@@ -67,7 +68,7 @@ pub(super) fn merge(work: &mut Work, level: Level, scale: Scale) -> Level {
     let idom = dominators(flow);
     let mut merged = Merged {
         of: (0..n as u32).collect(),
-        members: level.items.iter().map(|i| vec![i.member]).collect(),
+        members: level.items.iter().map(|i| SmallVec::from_slice(&[i.member])).collect(),
         content: level.items.iter().map(|i| i.content).collect(),
         entries: flow.preds.clone(),
         labels: level.items.iter().map(|i| i.label).collect(),
@@ -130,7 +131,7 @@ fn region(
         }
         stamp[g as usize] = join;
         groups.push(g);
-        stack.extend(&merged.entries[g as usize]);
+        stack.extend(merged.entries[g as usize].iter().copied());
     }
     for g in groups.iter().skip(1) {
         for s in &level.succs[*g as usize] {
@@ -160,7 +161,7 @@ fn close(work: &mut Work, level: &Level, merged: &mut Merged, region: Region, sc
         join_preds.contains(&f)
             || join_preds.iter().any(|p| {
                 let g = merged.find(*p) as usize;
-                merged.entries[g] == [f]
+                merged.entries[g].as_slice() == [f]
                     && merged.content[g].of(Class::Conv) + merged.content[g].of(Class::MatMul) <= 1
             })
     });
@@ -178,12 +179,12 @@ fn close(work: &mut Work, level: &Level, merged: &mut Merged, region: Region, sc
     let with_fork = region.fork.filter(|f| region.groups.contains(f));
     let entries = match (with_fork, region.fork) {
         (Some(f), _) => merged.entries[f as usize].clone(),
-        (None, Some(f)) => vec![f],
-        (None, None) => Vec::new(),
+        (None, Some(f)) => Links::from_slice(&[f]),
+        (None, None) => Links::new(),
     };
     let mut members = Vec::new();
     for g in &region.groups {
-        members.append(&mut merged.members[*g as usize]);
+        members.extend(merged.members[*g as usize].drain(..));
         merged.of[*g as usize] = region.join;
     }
     merged.content[exit] = content;
@@ -192,9 +193,10 @@ fn close(work: &mut Work, level: &Level, merged: &mut Merged, region: Region, sc
     merged.members[exit] = match label {
         Some(label) => {
             let kind = BlockKind::Module(label.into());
-            vec![work.draft(kind, label, label.into(), modules::FOUND.into(), members)]
+            let draft = work.draft(kind, label, label.into(), modules::FOUND.into(), members);
+            SmallVec::from_slice(&[draft])
         }
-        None => members,
+        None => members.into(),
     };
     label.is_some()
 }

@@ -5,6 +5,7 @@ use super::flow::{Flow, Role};
 use super::tree::BlockKind;
 use crate::facts::Facts;
 use crate::ir::{Model, Node};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,6 +34,8 @@ pub(super) struct Work<'a> {
     pub model: &'a Model,
     pub flow: &'a Flow,
     pub contents: Vec<Content>,
+    /// Class of each node, by position.
+    pub classes: Vec<Class>,
     pub drafts: Vec<Draft>,
     /// Item of the level in hand that holds a node, by position; `NONE` outside of it.
     owner: Vec<u32>,
@@ -60,6 +63,9 @@ impl Group {
     }
 }
 
+/// Items that one item is linked to; mostly few, and there are many lists.
+pub(super) type Links = SmallVec<[u32; 4]>;
+
 /// Member of a level with what is known of it.
 pub(super) struct Item {
     pub member: Member,
@@ -72,8 +78,8 @@ pub(super) struct Item {
 pub(super) struct Level {
     pub items: Vec<Item>,
     /// Items that each reads from, ascending; only forward edges.
-    pub preds: Vec<Vec<u32>>,
-    pub succs: Vec<Vec<u32>>,
+    pub preds: Vec<Links>,
+    pub succs: Vec<Links>,
     /// Items on cycles with others: blocks that are left and entered again.
     pub tangled: Vec<u32>,
     /// The data flow without constants, shape arithmetic, and values that many far items read.
@@ -87,14 +93,15 @@ pub(super) struct MainFlow {
     pub active: Vec<bool>,
     /// By item: reads a formal input, or a value from outside of the level, that is not one that many far items read.
     pub fed: Vec<bool>,
-    pub preds: Vec<Vec<u32>>,
-    pub succs: Vec<Vec<u32>>,
+    pub preds: Vec<Links>,
+    pub succs: Vec<Links>,
 }
 
 impl<'a> Work<'a> {
     pub fn new(model: &'a Model, facts: &Facts, flow: &'a Flow) -> Work<'a> {
-        let contents = super::content::contents(model, facts, flow);
-        Work { model, flow, contents, drafts: Vec::new(), owner: vec![NONE; flow.len()] }
+        let classes: Vec<Class> = flow.ids.iter().map(|id| class_of(model.node(*id))).collect();
+        let contents = super::content::contents(model, facts, flow, &classes);
+        Work { model, flow, contents, classes, drafts: Vec::new(), owner: vec![NONE; flow.len()] }
     }
 
     pub fn node(&self, position: u32) -> &'a Node {
@@ -104,7 +111,7 @@ impl<'a> Work<'a> {
     /// Class of a member that is one node.
     pub fn class(&self, item: &Item) -> Option<Class> {
         match item.member {
-            Member::Node(at) => Some(class_of(self.node(at))),
+            Member::Node(at) => Some(self.classes[at as usize]),
             Member::Draft(_) => None,
         }
     }
@@ -120,14 +127,19 @@ impl<'a> Work<'a> {
     /// Positions of all nodes in a member.
     pub fn positions(&self, member: Member) -> Vec<u32> {
         let mut found = Vec::new();
-        let mut stack = vec![member];
+        self.visit(member, |at| found.push(at));
+        found
+    }
+
+    /// Calls for the position of each node in a member.
+    pub fn visit(&self, member: Member, mut call: impl FnMut(u32)) {
+        let mut stack: SmallVec<[Member; 16]> = SmallVec::from_slice(&[member]);
         while let Some(m) = stack.pop() {
             match m {
-                Member::Node(at) => found.push(at),
-                Member::Draft(d) => stack.extend(&self.drafts[d as usize].members),
+                Member::Node(at) => call(at),
+                Member::Draft(d) => stack.extend(self.drafts[d as usize].members.iter().copied()),
             }
         }
-        found
     }
 
     pub fn content(&self, member: Member) -> Content {
@@ -203,21 +215,27 @@ impl<'a> Work<'a> {
     /// The level of these members.
     pub fn level(&mut self, mut members: Vec<Member>) -> Level {
         members.sort_by_key(|m| self.first(*m));
-        let all: Vec<Vec<u32>> = members.iter().map(|m| self.positions(*m)).collect();
-        for (i, positions) in all.iter().enumerate() {
-            for at in positions {
-                self.owner[*at as usize] = i as u32;
-            }
+        // Nodes of all members, and where each member's begin.
+        let mut positions: Vec<u32> = Vec::with_capacity(members.len());
+        let mut begins: Vec<usize> = Vec::with_capacity(members.len() + 1);
+        for member in &members {
+            begins.push(positions.len());
+            self.visit(*member, |at| positions.push(at));
         }
+        begins.push(positions.len());
+        let own = |i: usize| &positions[begins[i]..begins[i + 1]];
         let n = members.len();
-        let mut succs: Vec<Vec<u32>> = vec![Vec::new(); n];
-        for (i, positions) in all.iter().enumerate() {
-            for at in positions {
+        for i in 0..n {
+            own(i).iter().for_each(|at| self.owner[*at as usize] = i as u32);
+        }
+        let mut succs: Vec<Links> = vec![Links::new(); n];
+        for (i, list) in succs.iter_mut().enumerate() {
+            for at in own(i) {
                 let to = self.flow.succs[*at as usize].iter().map(|s| self.owner[*s as usize]);
-                succs[i].extend(to.filter(|o| *o != NONE && *o != i as u32));
+                list.extend(to.filter(|o| *o != NONE && *o != i as u32));
             }
-            succs[i].sort_unstable();
-            succs[i].dedup();
+            list.sort_unstable();
+            list.dedup();
         }
         let (order, tangled) = running_order(&succs);
         let mut place = vec![0u32; n];
@@ -225,8 +243,8 @@ impl<'a> Work<'a> {
             place[*i as usize] = k as u32;
         }
         let items: Vec<Item> = order.iter().map(|i| self.item(members[*i as usize])).collect();
-        let mut forward: Vec<Vec<u32>> = vec![Vec::new(); n];
-        let mut preds: Vec<Vec<u32>> = vec![Vec::new(); n];
+        let mut forward: Vec<Links> = vec![Links::new(); n];
+        let mut preds: Vec<Links> = vec![Links::new(); n];
         for (i, list) in succs.iter().enumerate() {
             let from = place[i];
             for to in list.iter().map(|s| place[*s as usize]).filter(|to| *to > from) {
@@ -239,12 +257,8 @@ impl<'a> Work<'a> {
                 preds[*to as usize].push(from as u32);
             }
         }
-        let inputs = self.input_readers(&all, &place);
-        for positions in &all {
-            for at in positions {
-                self.owner[*at as usize] = NONE;
-            }
-        }
+        let inputs = self.input_readers(&positions, &place);
+        positions.iter().for_each(|at| self.owner[*at as usize] = NONE);
         let mut tangled: Vec<u32> = tangled.iter().map(|i| place[*i as usize]).collect();
         tangled.sort_unstable();
         let main = main_flow(&items, &preds, &forward, &inputs);
@@ -252,17 +266,16 @@ impl<'a> Work<'a> {
     }
 
     /// Items of the level that read each formal input or a value from outside of the level, ascending.
-    fn input_readers(&self, all: &[Vec<u32>], place: &[u32]) -> Vec<Vec<u32>> {
+    fn input_readers(&self, positions: &[u32], place: &[u32]) -> Vec<Vec<u32>> {
         let mut readers: std::collections::BTreeMap<(bool, u32), Vec<u32>> = Default::default();
-        for (i, positions) in all.iter().enumerate() {
-            for at in positions.iter().filter(|at| self.flow.roles[**at as usize] == Role::Main) {
-                for input in &self.flow.inputs[*at as usize] {
-                    readers.entry((true, *input)).or_default().push(place[i]);
-                }
-                for p in &self.flow.preds[*at as usize] {
-                    if self.owner[*p as usize] == NONE && self.flow.roles[*p as usize] == Role::Main {
-                        readers.entry((false, *p)).or_default().push(place[i]);
-                    }
+        for at in positions.iter().filter(|at| self.flow.roles[**at as usize] == Role::Main) {
+            let reader = place[self.owner[*at as usize] as usize];
+            for input in &self.flow.inputs[*at as usize] {
+                readers.entry((true, *input)).or_default().push(reader);
+            }
+            for p in &self.flow.preds[*at as usize] {
+                if self.owner[*p as usize] == NONE && self.flow.roles[*p as usize] == Role::Main {
+                    readers.entry((false, *p)).or_default().push(reader);
                 }
             }
         }
@@ -337,7 +350,7 @@ impl Level {
 }
 
 /// Items by running order, the earliest first wherever there is a choice, and the items that stand on cycles.
-fn running_order(succs: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+fn running_order(succs: &[Links]) -> (Vec<u32>, Vec<u32>) {
     let n = succs.len();
     let mut waiting = vec![0u32; n];
     for to in succs.iter().flatten() {
@@ -376,7 +389,7 @@ fn running_order(succs: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
     (order, tangled)
 }
 
-fn on_cycles(succs: &[Vec<u32>]) -> Vec<u32> {
+fn on_cycles(succs: &[Links]) -> Vec<u32> {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(succs.len(), succs.len());
     let at: Vec<_> = succs.iter().map(|_| graph.add_node(())).collect();
     for (from, list) in succs.iter().enumerate() {
@@ -394,7 +407,7 @@ const FAR: f32 = 0.3;
 /// Levels smaller than this are looked at whole.
 const SMALL: usize = 24;
 
-fn main_flow(items: &[Item], preds: &[Vec<u32>], succs: &[Vec<u32>], inputs: &[Vec<u32>]) -> MainFlow {
+fn main_flow(items: &[Item], preds: &[Links], succs: &[Links], inputs: &[Vec<u32>]) -> MainFlow {
     let n = items.len();
     let is_main = |i: &u32| items[*i as usize].role == Role::Main;
     let far = |readers: &[u32], many: usize| {
@@ -415,7 +428,7 @@ fn main_flow(items: &[Item], preds: &[Vec<u32>], succs: &[Vec<u32>], inputs: &[V
         inputs.iter().filter_map(|r| r.first()).for_each(|r| fed[*r as usize] = true);
     }
     let mut flow =
-        MainFlow { active: vec![false; n], fed, preds: vec![Vec::new(); n], succs: vec![Vec::new(); n] };
+        MainFlow { active: vec![false; n], fed, preds: vec![Links::new(); n], succs: vec![Links::new(); n] };
     for i in 0..n {
         if items[i].role != Role::Main {
             continue;
@@ -426,7 +439,7 @@ fn main_flow(items: &[Item], preds: &[Vec<u32>], succs: &[Vec<u32>], inputs: &[V
             continue;
         }
         flow.active[i] = true;
-        let readers: Vec<u32> = succs[i].iter().copied().filter(is_main).collect();
+        let readers: Links = succs[i].iter().copied().filter(is_main).collect();
         if !far(&readers, MANY_READERS) {
             for r in &readers {
                 flow.preds[*r as usize].push(i as u32);

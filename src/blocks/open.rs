@@ -4,7 +4,7 @@ use super::tree::{BlockId, BlockTree, Child};
 use crate::ir::{Model, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From this many boxes on nothing more is opened, unless most of the model is still hidden in one box.
+/// From this many boxes on nothing more is opened, unless one box still hides a quarter of the model.
 const ENOUGH: usize = 12;
 /// No block is opened beyond this many boxes.
 const MOST: usize = 40;
@@ -29,8 +29,8 @@ pub fn initial_open(tree: &BlockTree, model: &Model) -> BTreeSet<BlockId> {
         // The heaviest first; the sort is stable, so equal ones stay in order of the tree.
         candidates.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         let chosen = candidates.into_iter().find(|(weight, group)| {
-            let hides_most = group.len() == 1 && weight * 2 > total;
-            if count >= ENOUGH && !hides_most {
+            let hides_much = group.len() == 1 && weight * 4 > total;
+            if count >= ENOUGH && !hides_much {
                 return false;
             }
             let mut then = open.clone();

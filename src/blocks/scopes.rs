@@ -63,7 +63,7 @@ pub(super) fn scopes(model: &Model, flow: &Flow) -> Scopes {
     for id in &flow.ids {
         let (origin, path) = path_of(model, *id);
         counts[origin as usize] += path.len().min(1);
-        scoped.push(origin != Origin::Nothing);
+        scoped.push(origin != Origin::Nothing || !generated(model.node(*id)));
         of.push(tree.insert(path));
     }
     let origin = [Origin::Metadata, Origin::NodeNames, Origin::ValueNames]
@@ -129,6 +129,13 @@ fn settle(scopes: &[Scope], flow: &Flow, scoped: &[bool], of: &mut [ScopeId]) {
             _ => of[at],
         };
     }
+}
+
+/// True for a node without a name of its own: none at all, or the operator's with a number (`Cast_8447`).
+fn generated(node: &Node) -> bool {
+    let begins =
+        |name: &str| name.get(..node.op_type.len()).is_some_and(|n| n.eq_ignore_ascii_case(&node.op_type));
+    node.name.is_empty() || begins(&node.name) || begins(node.name.strip_prefix("node_").unwrap_or(""))
 }
 
 /// Scope path of a node, best source first.

@@ -12,8 +12,13 @@ const SHAPES: &str = "shapes";
 const NOWHERE: u32 = u32::MAX;
 
 /// Moves loose nodes that are not part of the main flow into the innermost found block that holds all of their readers;
-/// the members that the level has then.
-pub(super) fn seat(work: &mut Work, level: &Level) -> Vec<Member> {
+/// the members that the level has then, when there is such a block.
+pub(super) fn seat(work: &mut Work, level: &Level) -> Option<Vec<Member>> {
+    let found =
+        |m: &Member| matches!(m, Member::Draft(d) if work.drafts[*d as usize].kind != BlockKind::Scope);
+    if !level.items.iter().any(|i| found(&i.member)) {
+        return None;
+    }
     // Blocks of this level, found ones opened: the block around each node and block.
     let mut home: FxHashMap<u32, u32> = FxHashMap::default();
     let mut outer: FxHashMap<u32, u32> = FxHashMap::default();
@@ -72,7 +77,7 @@ pub(super) fn seat(work: &mut Work, level: &Level) -> Vec<Member> {
             work.drafts[d as usize].content.add(&content);
         }
     }
-    rest
+    Some(rest)
 }
 
 /// Shape arithmetic and weights in preparation that no single block reads, as blocks of their own.
