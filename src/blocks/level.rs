@@ -251,9 +251,9 @@ impl<'a> Work<'a> {
                 forward[from as usize].push(to);
             }
         }
-        for from in 0..n {
-            forward[from].sort_unstable();
-            for to in &forward[from] {
+        for (from, list) in forward.iter_mut().enumerate() {
+            list.sort_unstable();
+            for to in list.iter() {
                 preds[*to as usize].push(from as u32);
             }
         }

@@ -303,7 +303,8 @@ fn shuffle_unit(work: &Work, level: &Level, item: u32) -> Option<Group> {
 
 /// Moves the activation or normalisation behind residuals into them, where most of them have one.
 pub(super) fn take_followers(work: &mut Work, level: Level) -> Level {
-    let sets: [(&[&str], fn(&Work, &Level, u32) -> bool); 2] =
+    type Wanted = fn(&Work, &Level, u32) -> bool;
+    let sets: [(&[&str], Wanted); 2] =
         [(&[RESIDUAL, BOTTLENECK, INVERTED_RESIDUAL], is_activation), (&[ATTENTION, FEED_FORWARD], is_norm)];
     let mut moved: Vec<(u32, u32)> = Vec::new();
     for (labels, wanted) in sets {
@@ -348,7 +349,7 @@ pub(super) fn feed_forward_scopes(level: &Level) -> Option<Group> {
     let mut content = Content::NOTHING;
     range.iter().for_each(|i| content.add(&items[*i as usize].content));
     let fits = products.len() >= 2
-        && products.iter().any(|i| is_draft(i))
+        && products.iter().any(is_draft)
         && (2..=3).contains(&content.of(Class::MatMul))
         && content.has_activation()
         && !content.has(Class::Softmax)

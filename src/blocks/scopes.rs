@@ -58,12 +58,16 @@ pub(super) fn scopes(model: &Model, flow: &Flow) -> Scopes {
         by_name: FxHashMap::default(),
     };
     let mut of = Vec::with_capacity(flow.len());
-    let mut scoped = Vec::with_capacity(flow.len());
+    let mut seats = Vec::with_capacity(flow.len());
     let mut counts = [0usize; 4];
     for id in &flow.ids {
         let (origin, path) = path_of(model, *id);
         counts[origin as usize] += path.len().min(1);
-        scoped.push(origin != Origin::Nothing || !generated(model.node(*id)));
+        seats.push(match origin {
+            Origin::Nothing if generated(model.node(*id)) => Seat::Anywhere,
+            Origin::Nothing => Seat::Fixed,
+            _ => Seat::Scope,
+        });
         of.push(tree.insert(path));
     }
     let origin = [Origin::Metadata, Origin::NodeNames, Origin::ValueNames]
@@ -71,7 +75,7 @@ pub(super) fn scopes(model: &Model, flow: &Flow) -> Scopes {
         .max_by_key(|o| (counts[*o as usize], *o))
         .filter(|o| counts[*o as usize] > 0)
         .unwrap_or(Origin::Nothing);
-    settle(&tree.scopes, flow, &scoped, &mut of);
+    settle(&tree.scopes, flow, &seats, &mut of);
     Scopes { scopes: tree.scopes, of, origin }
 }
 
@@ -96,6 +100,17 @@ impl Tree {
     }
 }
 
+/// How far a computing node may be moved from where its name puts it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seat {
+    /// To its readers: its name says nothing.
+    Anywhere,
+    /// Down into a scope that alone feeds and reads it.
+    Scope,
+    /// Not at all: somebody gave it a plain name.
+    Fixed,
+}
+
 /// Lowest scope around both.
 fn around(scopes: &[Scope], mut a: ScopeId, mut b: ScopeId) -> ScopeId {
     while a != b {
@@ -110,16 +125,16 @@ fn around(scopes: &[Scope], mut a: ScopeId, mut b: ScopeId) -> ScopeId {
 
 /// Moves constants, shape arithmetic and nodes without a scope to their readers, and what a scope alone feeds and
 /// reads into that scope.
-fn settle(scopes: &[Scope], flow: &Flow, scoped: &[bool], of: &mut [ScopeId]) {
+fn settle(scopes: &[Scope], flow: &Flow, seats: &[Seat], of: &mut [ScopeId]) {
     for at in (0..flow.len()).rev() {
         let readers = flow.succs[at].iter().map(|s| of[*s as usize]).reduce(|a, b| around(scopes, a, b));
         let Some(readers) = readers else { continue };
         let inside = around(scopes, of[at], readers) == of[at];
         of[at] = match flow.roles[at] {
             Role::Constant => readers,
-            _ if !scoped[at] => readers,
+            _ if seats[at] == Seat::Anywhere => readers,
             Role::Side if inside => readers,
-            Role::Main if inside && flow.inputs[at].is_empty() => {
+            Role::Main if inside && seats[at] == Seat::Scope && flow.inputs[at].is_empty() => {
                 let mains = flow.preds[at].iter().filter(|p| flow.roles[**p as usize] == Role::Main);
                 match mains.map(|p| of[*p as usize]).reduce(|a, b| around(scopes, a, b)) {
                     Some(feeds) if around(scopes, of[at], feeds) == of[at] => around(scopes, readers, feeds),

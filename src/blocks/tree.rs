@@ -60,7 +60,7 @@ pub struct Block {
     pub name: Text,
     /// Class of the exporter's module, or how it was found ("found by pattern"); empty when there is nothing to say.
     pub note: Text,
-    /// In graph order of their first nodes.
+    /// In graph order of their first computing nodes (constants and shape arithmetic may be listed anywhere).
     pub children: Vec<Child>,
     /// Nodes in it and in the blocks inside it; nodes of bodies are not counted. As imported.
     pub nodes: u32,
