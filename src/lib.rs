@@ -55,6 +55,7 @@
 
 pub mod blocks;
 pub mod cli;
+pub mod diff;
 pub mod facts;
 pub mod formats;
 #[cfg(feature = "gui")]

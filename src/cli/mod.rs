@@ -4,6 +4,8 @@
 //! program. An error is one line on standard error. With `--json` a verb prints one JSON document on standard output;
 //! its keys are documented at the verb's report type and in the README, and keep their order.
 
+pub mod diff;
+pub mod extract;
 mod failure;
 pub mod inspect;
 pub mod optimize;
@@ -13,11 +15,12 @@ pub mod render;
 mod start;
 mod terminal;
 
-use clap::{Parser, Subcommand};
+use crate::pipeline::config::nearest;
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
 use std::panic;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
@@ -45,6 +48,8 @@ enum Verb {
     Passes(passes::Arguments),
     Optimize(optimize::Arguments),
     Render(render::Arguments),
+    Diff(diff::Arguments),
+    Extract(extract::Arguments),
 }
 
 /// How a verb ended.
@@ -89,11 +94,15 @@ fn keep_panics_quiet() -> Arc<Mutex<String>> {
 fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
     #[cfg(feature = "gui")]
     let started = std::time::Instant::now();
-    let line = match CommandLine::try_parse_from(words) {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let line = match CommandLine::try_parse_from(&words) {
         Ok(line) => line,
         // Help and version are answers, not errors.
         Err(error) if !error.use_stderr() => return output::print(&error.to_string()),
-        Err(error) => return Err(Failure::usage(&error)),
+        Err(error) => {
+            words.get(1).map(Path::new).map_or(Ok(()), no_verb)?;
+            return Err(Failure::usage(&error));
+        }
     };
     #[cfg(feature = "gui")]
     if let Some(path) = &line.script {
@@ -108,14 +117,33 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
         Some(Verb::Passes(arguments)) => passes::run(&arguments),
         Some(Verb::Optimize(arguments)) => optimize::run(&arguments),
         Some(Verb::Render(arguments)) => render::run(&arguments),
-        None => start::run(line.model.as_deref()),
+        Some(Verb::Diff(arguments)) => diff::run(&arguments),
+        Some(Verb::Extract(arguments)) => extract::run(&arguments),
+        None => {
+            line.model.as_deref().map_or(Ok(()), no_verb)?;
+            start::run(line.model.as_deref())
+        }
     }
+}
+
+/// A first word that is neither a verb nor a file is a mistyped one of either.
+fn no_verb(word: &Path) -> Result<(), Failure> {
+    let command = CommandLine::command();
+    let text = word.to_string_lossy();
+    let verbs: Vec<&str> = command.get_subcommands().map(|verb| verb.get_name()).collect();
+    if text.starts_with('-') || word.exists() || text == "help" || verbs.contains(&&*text) {
+        return Ok(());
+    }
+    let hint = nearest(&text, verbs);
+    Err(Failure::words(format!(
+        "'{}' is neither a verb nor a file{hint}; see passlens --help",
+        word.display()
+    )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -10,6 +10,7 @@ mod dims;
 mod infer;
 mod join;
 pub mod operators;
+pub mod statistics;
 mod symbols;
 mod update;
 mod values;

@@ -9,6 +9,7 @@ pub mod model;
 pub mod node;
 pub mod patch;
 pub mod patch_builder;
+pub mod region;
 pub mod symbolic;
 pub mod tensor;
 pub mod text;

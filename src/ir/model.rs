@@ -170,6 +170,17 @@ impl Model {
         self.values.iter().enumerate().filter_map(|(i, v)| Some((ValueId(i as u32), v.as_ref()?)))
     }
 
+    /// Nodes whose storage is not that of `other`, a model of the same session: all that was added, removed or changed
+    /// between the two, bodies' nodes by their own change only. Pointers are compared, not contents.
+    pub fn nodes_apart(&self, other: &Model) -> Vec<NodeId> {
+        apart(&self.nodes, &other.nodes).into_iter().map(NodeId).collect()
+    }
+
+    /// Values whose storage is not that of `other`; see [`Model::nodes_apart`].
+    pub fn values_apart(&self, other: &Model) -> Vec<ValueId> {
+        apart(&self.values, &other.values).into_iter().map(ValueId).collect()
+    }
+
     /// Number of nodes in live graphs.
     pub fn node_count(&self) -> usize {
         self.live_graphs().into_iter().map(|g| self.graph(g).nodes.len()).sum()
@@ -338,6 +349,26 @@ impl Model {
     pub fn with_header(&self, header: Header) -> Model {
         Model { header: Arc::new(header), ..self.clone() }
     }
+}
+
+/// Positions at which two arenas hold different things; beyond an arena's end there is nothing.
+fn apart<T>(a: &imbl::Vector<Option<Arc<T>>>, b: &imbl::Vector<Option<Arc<T>>>) -> Vec<u32> {
+    let mut found = Vec::new();
+    if a.ptr_eq(b) {
+        return found;
+    }
+    let (mut left, mut right) = (a.iter(), b.iter());
+    for position in 0..a.len().max(b.len()) {
+        let pair = (left.next().and_then(Option::as_ref), right.next().and_then(Option::as_ref));
+        let same = match pair {
+            (Some(x), Some(y)) => Arc::ptr_eq(x, y),
+            (x, y) => x.is_none() && y.is_none(),
+        };
+        if !same {
+            found.push(position as u32);
+        }
+    }
+    found
 }
 
 fn fresh(base: &str, taken: impl Fn(&str) -> bool) -> Text {

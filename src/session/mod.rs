@@ -12,9 +12,9 @@ pub mod pictures;
 pub mod pipeline_rows;
 pub mod script;
 pub mod search;
-pub mod statistics;
 mod work;
 
+pub use crate::facts::statistics::Statistics;
 pub use changes::Change;
 pub use command::{Command, Target, ViewMode};
 pub use document::{Document, ProblemRow, Source};
@@ -23,7 +23,6 @@ pub use jobs::{JobStatus, Kind};
 pub use pictures::Shown;
 pub use pipeline_rows::{PassOutcome, PassRow, SiteRow, SiteState};
 pub use search::{Hit, Hits};
-pub use statistics::Statistics;
 
 use crate::ir::ValueId;
 use crate::pipeline::Registry;

@@ -94,7 +94,9 @@ fn operators(report: &Report) -> String {
 
 fn blocks(report: &Report) -> String {
     let outline = &report.blocks;
-    let mut text = format!("\nblocks: {}, {}\n", outline.count, counted(outline.depth as usize, "level"));
+    let borders = if outline.clear { "clear borders" } else { "no clear borders" };
+    let levels = counted(outline.depth as usize, "level");
+    let mut text = format!("\nblocks: {}, {levels}, {borders} ({})\n", outline.count, one_line(&outline.why));
     let mut table = Table::new(&["block", "#times", "#nodes", "kind", "note"]);
     for line in &outline.outline {
         let times = if line.times == 1 { "".into() } else { format!("{} ×", line.times).into() };

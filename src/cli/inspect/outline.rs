@@ -17,6 +17,14 @@ pub struct Outline {
     pub count: usize,
     /// Levels below the main graph.
     pub depth: u32,
+    /// True when the blocks are the model's own, and not cuts made for the eye.
+    pub clear: bool,
+    /// What the verdict rests on.
+    pub why: String,
+    /// Share of nodes in scopes that the exporter named, 0 to 1.
+    pub named: f64,
+    /// Share of nodes in blocks that were recognised by their operators, 0 to 1.
+    pub recognised: f64,
     /// Outermost first; as far as it is shown.
     pub outline: Vec<Line>,
     /// Lines that were left out.
@@ -50,7 +58,17 @@ pub fn of(model: &Model, blocks: &BlockTree, all: bool) -> Outline {
     let mut lines = walk.lines;
     let limit = if all { usize::MAX } else { LINES };
     let left_out = shorten(&mut lines, limit);
-    Outline { count: blocks.iter().count(), depth: depth(model, blocks), outline: lines, left_out }
+    let clarity = crate::blocks::clarity(blocks);
+    Outline {
+        count: blocks.iter().count(),
+        depth: depth(model, blocks),
+        clear: clarity.clear,
+        why: clarity.reason.clone(),
+        named: clarity.named,
+        recognised: clarity.recognised,
+        outline: lines,
+        left_out,
+    }
 }
 
 /// Takes away the innermost level until the rest is short enough; when one level alone is too long, its end.

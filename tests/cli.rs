@@ -1,0 +1,330 @@
+//! The program as a person or a script uses it: words in, exit status, text and files out.
+
+use passlens::formats::{self, SaveOptions};
+use passlens::ir::{Builder, ElementType, Model, Tensor};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+struct Outcome {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn passlens<S: AsRef<std::ffi::OsStr>>(words: impl IntoIterator<Item = S>) -> Outcome {
+    let done = Command::new(env!("CARGO_BIN_EXE_passlens")).args(words).output().unwrap();
+    Outcome {
+        status: done.status.code(),
+        out: String::from_utf8(done.stdout).unwrap(),
+        err: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+/// Runs a verb that must succeed and gives what it printed.
+fn fine<S: AsRef<std::ffi::OsStr>>(words: impl IntoIterator<Item = S>) -> String {
+    let done = passlens(words);
+    assert_eq!((done.status, done.err.as_str()), (Some(0), ""), "{}", done.out);
+    done.out
+}
+
+fn json<S: AsRef<std::ffi::OsStr>>(words: impl IntoIterator<Item = S>) -> Value {
+    serde_json::from_str(&fine(words)).unwrap()
+}
+
+/// Runs a verb that must be refused: status 2 and one line on standard error.
+fn refused<S: AsRef<std::ffi::OsStr>>(words: impl IntoIterator<Item = S>) -> String {
+    let done = passlens(words);
+    assert_eq!(done.status, Some(2), "{}{}", done.out, done.err);
+    assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+    assert!(!done.err.contains("panicked"), "{}", done.err);
+    done.err
+}
+
+/// x → Conv → BatchNormalization → Identity → Relu → GlobalAveragePool → Flatten → MatMul → Add.
+fn network() -> Model {
+    let mut b = Builder::new("network", 17);
+    let x = b.input("x", ElementType::FLOAT, &["n".into(), 2.into(), 4.into(), 4.into()]);
+    let w = b.constant("conv.weight", Tensor::from_f32(&[2, 2, 1, 1], &[0.5, -1.0, 0.25, 2.0]));
+    let conv = b.op("Conv", &[x, w]).named("conv").one();
+    let part = |b: &mut Builder, name: &str, v: [f32; 2]| b.constant(name, Tensor::from_f32(&[2], &v));
+    let (scale, bias) = (part(&mut b, "scale", [1.5, 0.5]), part(&mut b, "bias", [0.1, -0.2]));
+    let (mean, var) = (part(&mut b, "mean", [0.3, 0.0]), part(&mut b, "var", [1.0, 2.0]));
+    let norm = b.op("BatchNormalization", &[conv, scale, bias, mean, var]).named("norm").one();
+    let same = b.op("Identity", &[norm]).named("same").one();
+    let act = b.op("Relu", &[same]).named("act").one();
+    let pool = b.op("GlobalAveragePool", &[act]).named("pool").one();
+    let flat = b.op("Flatten", &[pool]).named("flat").one();
+    let dense = b.constant("dense.weight", Tensor::from_f32(&[2, 1], &[1.0, -1.0]));
+    let product = b.op("MatMul", &[flat, dense]).named("product").one();
+    let offset = b.constant("offset", Tensor::from_f32(&[1], &[0.5]));
+    let y = b.op("Add", &[product, offset]).named("sum").one();
+    b.output_as(y, "y", ElementType::FLOAT, &["n".into(), 1.into()]);
+    b.finish().unwrap()
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Path of the small network, saved here.
+    fn network(&self) -> String {
+        formats::save(&network(), &self.path("network.onnx"), &SaveOptions::default()).unwrap();
+        self.text("network.onnx")
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn operators(path: &Path) -> Vec<String> {
+    let model = formats::open(path).unwrap().model;
+    model.nodes_of(model.main()).map(|(_, n)| n.op_type.to_string()).collect()
+}
+
+#[test]
+fn errors_are_one_line_and_status_2() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    assert!(refused(["inspect", "no/such/file.onnx"]).contains("no/such/file.onnx"));
+    assert!(refused(["optimize", &model]).contains("--output"));
+    assert!(refused(["optimize", &model, "-o", &out, "--onli", "x"]).contains("--only"));
+    assert!(refused(["optimise", &model]).contains("optimise"));
+    assert!(refused(["optimise"]).contains("did you mean 'optimize'?"));
+    let unknown = refused(["optimize", &model, "-o", &out, "--only", "fuse_conv_batchnorm"]);
+    assert!(unknown.contains("did you mean 'fuse_conv_batch_norm'?"), "{unknown}");
+    assert!(refused(["passes", "nothing_like_it"]).contains("nothing_like_it"));
+    assert!(refused(["optimize", &model, "-o", &out, "--exclude", "nonsense"]).contains("--dry-run"));
+    assert!(refused(["optimize", &model, "-o", &out, "--config", "none.toml"]).contains("none.toml"));
+    assert!(refused(["optimize", &model, "-o", &folder.text("no/folder/out.onnx")]).contains("no/folder"));
+    assert!(refused(["extract", &model, "-o", &out, "--to", "same_output"]).contains("same_output_0"));
+    fs::write(folder.path("zip.onnx"), b"PK\x03\x04 and so on").unwrap();
+    assert!(refused(["optimize", &folder.text("zip.onnx"), "-o", &out]).contains("zip.onnx"));
+    assert_eq!(folder.files(), ["network.onnx", "zip.onnx"]);
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    assert!(fine(["--help"]).contains("optimize"));
+    assert!(fine(["optimize", "--help"]).contains("--dry-run"));
+    assert_eq!(fine(["--version"]), format!("passlens {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn no_round_is_the_identity() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    fine(["optimize", &model, "-o", &out, "--rounds", "0"]);
+    assert!(fs::read(&model).unwrap() == fs::read(&out).unwrap());
+}
+
+#[test]
+fn optimizing_twice_gives_the_same_bytes_and_fuses_what_can_be() {
+    let folder = Folder::new();
+    let (model, one, two) = (folder.network(), folder.text("one.onnx"), folder.text("two.onnx"));
+    let said = fine(["optimize", &model, "-o", &one, "--no-verify"]);
+    assert!(said.contains("fuse_conv_batch_norm") && said.contains("not verified"), "{said}");
+    fine(["optimize", &model, "-o", &two]);
+    assert!(fs::read(&one).unwrap() == fs::read(&two).unwrap());
+    assert_eq!(operators(&folder.path("one.onnx")), ["Conv", "Relu", "GlobalAveragePool", "Flatten", "Gemm"]);
+}
+
+#[test]
+fn the_report_of_a_run_has_the_keys_that_scripts_rely_on() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    let report = json(["optimize", &model, "-o", &out, "--json"]);
+    assert_eq!((report["nodes_before"].as_u64(), report["nodes_after"].as_u64()), (Some(8), Some(5)));
+    assert_eq!(report["stop_reason"], "converged");
+    for pass in report["passes"].as_array().unwrap() {
+        for key in ["name", "stage", "round", "sites", "declined", "seconds", "verification", "latency"] {
+            assert!(pass.get(key).is_some(), "{key} is missing in {pass}");
+        }
+        assert_eq!(pass["verification"]["mark"], "not_run");
+        assert!(pass["verification"]["worst"].is_null() && pass["latency"].is_null());
+    }
+    let steps = report["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 3);
+    for (i, step) in steps.iter().enumerate() {
+        assert_eq!(step["number"].as_u64(), Some(i as u64 + 1));
+        assert!(step["site"].as_str().unwrap().starts_with(step["pass"].as_str().unwrap()));
+    }
+    let passes = json(["passes", "--json"]);
+    let entries = passes["passes"].as_array().unwrap();
+    assert!(entries.iter().any(|pass| pass["name"] == "fuse_conv_batch_norm" && pass["risk"] == "rounding"));
+    let inspected = json(["inspect", &model, "--json"]);
+    assert_eq!(inspected["nodes"], 8);
+    assert_eq!(inspected["inputs"][0]["type"], "float[n, 2, 4, 4]");
+    assert_eq!(inspected["outputs"][0]["name"], "y");
+    assert_eq!(inspected["parameters"], 15);
+}
+
+#[test]
+fn keys_of_json_keep_their_order() {
+    let folder = Folder::new();
+    let model = folder.network();
+    let text = fine(["inspect", &model, "--json"]);
+    let place = |key: &str| text.find(&format!("\n  \"{key}\"")).unwrap();
+    let order = ["file", "format", "ir_version", "inputs", "outputs", "operators", "blocks", "problems"];
+    assert!(order.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{text}");
+    assert_eq!(keys(&json(["passes", "--json"])), ["passes"]);
+}
+
+#[test]
+fn a_dry_run_lists_keys_that_exclude_takes_and_writes_nothing() {
+    let folder = Folder::new();
+    let model = folder.network();
+    let listed = json(["optimize", &model, "--dry-run", "--json"]);
+    assert_eq!(folder.files(), ["network.onnx"]);
+    let passes = listed["passes"].as_array().unwrap();
+    let fusing = passes.iter().find(|pass| pass["name"] == "fuse_conv_batch_norm").unwrap();
+    let key = fusing["sites"][0]["site"].as_str().unwrap().to_owned();
+    assert!(fine(["optimize", &model, "--dry-run"]).contains(&key));
+    let out = folder.text("out.onnx");
+    fine(["optimize", &model, "-o", &out, "--exclude", &key]);
+    assert!(operators(&folder.path("out.onnx")).contains(&"BatchNormalization".to_owned()));
+}
+
+#[test]
+fn only_without_and_stop_at_do_what_they_say() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    let steps = |words: &[&str]| -> Vec<String> {
+        let all = ["optimize", &model, "-o", &out, "--json"].into_iter().chain(words.iter().copied());
+        let report = json(all);
+        let steps = report["steps"].as_array().unwrap().iter();
+        steps.map(|step| step["pass"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(steps(&["--only", "fuse_matmul_add"]), ["fuse_matmul_add"]);
+    assert_eq!(operators(&folder.path("out.onnx")).len(), 7);
+    let without = steps(&["--without", "eliminate_identity"]);
+    assert!(!without.iter().any(|pass| pass == "eliminate_identity") && !without.is_empty());
+    assert_eq!(steps(&["--stop-at", "1"]).len(), 1);
+    assert_eq!(operators(&folder.path("out.onnx")).len(), 7);
+}
+
+#[test]
+fn a_saved_configuration_gives_the_same_file_and_a_log_tells_every_step() {
+    let folder = Folder::new();
+    let model = folder.network();
+    let (one, two) = (folder.text("one.onnx"), folder.text("two.onnx"));
+    let (recipe, log) = (folder.text("recipe.toml"), folder.text("log.jsonl"));
+    fine(["optimize", &model, "-o", &one, "--only", "fuse_conv_batch_norm", "--save-config", &recipe]);
+    fine(["optimize", &model, "-o", &two, "--config", &recipe, "--log", &log]);
+    assert!(fs::read(&one).unwrap() == fs::read(&two).unwrap());
+    let lines = fs::read_to_string(folder.path("log.jsonl")).unwrap();
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events[0]["kind"], "configuration");
+    assert_eq!(events.iter().filter(|event| event["result"] == "applied").count(), 1);
+    assert_eq!(events.last().unwrap()["result"], "stopped");
+}
+
+#[test]
+fn provenance_is_written_into_the_nodes_that_were_touched() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    fine(["optimize", &model, "-o", &out, "--provenance"]);
+    let saved = formats::open(&folder.path("out.onnx")).unwrap().model;
+    let of = |operator: &str, key: &str| -> Option<String> {
+        let (_, node) = saved.nodes_of(saved.main()).find(|(_, n)| n.is(operator))?;
+        node.metadata.iter().find(|(k, _)| &**k == key).map(|(_, v)| v.to_string())
+    };
+    let origins: Vec<String> = serde_json::from_str(&of("Conv", "passlens.origins").unwrap()).unwrap();
+    assert_eq!(origins, ["conv", "norm"]);
+    assert!(of("Conv", "passlens.steps").unwrap().contains("fuse_conv_batch_norm"));
+    assert_eq!(of("Flatten", "passlens.steps"), None);
+}
+
+#[test]
+fn models_that_differ_give_status_1() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    assert_eq!(fine(["diff", &model, &model]), "no difference\n");
+    fine(["optimize", &model, "-o", &out]);
+    let done = passlens(["diff", &model, &out, "--weights", "--json"]);
+    assert_eq!((done.status, done.err.as_str()), (Some(1), ""));
+    let report: Value = serde_json::from_str(&done.out).unwrap();
+    let marked = |mark: &str| -> Vec<&str> {
+        let nodes = report["nodes"].as_array().unwrap().iter().filter(|n| n["mark"] == mark);
+        nodes.map(|n| n["operator"].as_str().unwrap()).collect()
+    };
+    assert!(marked("removed").contains(&"Identity"), "{}", done.out);
+    assert_eq!(report["removed"].as_u64(), Some(3));
+    assert!(marked("changed").contains(&"Conv"), "{}", done.out);
+}
+
+#[test]
+fn a_region_becomes_a_model_and_what_it_lacks_is_named() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("part.onnx"));
+    let report =
+        json(["extract", &model, "-o", &out, "--from", "conv_output_0", "--to", "flat_output_0", "--json"]);
+    assert_eq!(report["nodes"], 5);
+    assert_eq!(report["inputs"][0]["type"], "float[n, 2, 4, 4]");
+    assert_eq!(
+        operators(&folder.path("part.onnx")),
+        ["BatchNormalization", "Identity", "Relu", "GlobalAveragePool", "Flatten"]
+    );
+    let lacking = refused(["extract", &model, "-o", &out, "--from", "y", "--to", "flat_output_0"]);
+    assert!(lacking.contains("'x' (an input of the graph)"), "{lacking}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_program_quietly() {
+    let folder = Folder::new();
+    let model = folder.network();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_passlens"))
+        .args(["inspect", &model, "--all"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let done = child.wait_with_output().unwrap();
+    assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+/// Files that must be refused, from the folder of cases beside the repository; without it there is nothing to do.
+#[test]
+fn hostile_files_are_refused_in_one_line_and_leave_nothing() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases");
+    let Ok(index) = fs::read_to_string(cases.join("index.tsv")) else { return };
+    let mut refusals = 0;
+    for line in index.lines().skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let Some(file) = fields.get(1) else { continue };
+        if !line.contains("\"hostile\": true") && !line.contains("\"hostile\":true") {
+            continue;
+        }
+        let folder = Folder::new();
+        let model = cases.join(file).display().to_string();
+        if !Path::new(&model).exists() {
+            continue;
+        }
+        refused(["optimize", &model, "-o", &folder.text("out.onnx")]);
+        assert!(folder.files().is_empty(), "{model} left {:?}", folder.files());
+        refusals += 1;
+    }
+    assert!(refusals > 0, "the index names no hostile case");
+}
