@@ -159,8 +159,9 @@ impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Dim::Fixed(n) => write!(f, "{n}"),
-            Dim::Symbolic(e) => write!(f, "{e}"),
-            Dim::Unknown => f.write_str("?"),
+            // Names that begin with ? are made up by inference, to tell equal unknowns from different ones.
+            Dim::Symbolic(e) if !e.symbols().iter().any(|s| s.starts_with('?')) => write!(f, "{e}"),
+            Dim::Symbolic(_) | Dim::Unknown => f.write_str("?"),
         }
     }
 }
