@@ -70,7 +70,7 @@ pub(super) fn shape_label(ty: &Type) -> Text {
     };
     let dims = match shape {
         Some(shape) if shape.is_empty() => "scalar".to_owned(),
-        Some(shape) => shape.iter().map(Dim::to_string).collect::<Vec<_>>().join("×"),
+        Some(shape) => shape.iter().map(dim_label).collect::<Vec<_>>().join("×"),
         None => String::new(),
     };
     match *element {
@@ -78,6 +78,12 @@ pub(super) fn shape_label(ty: &Type) -> Text {
         other if dims.is_empty() => other.name().into(),
         other => format!("{dims} {other}").into(),
     }
+}
+
+/// A dimension; one that inference only gave a name of its own to (`?217.1`) says no more than that it is unknown.
+fn dim_label(dim: &Dim) -> String {
+    let text = dim.to_string();
+    if text.contains('?') { "?".into() } else { text }
 }
 
 /// A constant at its reader: what it is there, and its shape or its few elements.

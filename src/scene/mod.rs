@@ -33,6 +33,8 @@ use std::sync::atomic::AtomicBool;
 
 /// A value with more visible readers than this is a tag at each of them.
 const MOST_READERS: usize = 8;
+/// Where more values than this cross the border of an open block, inputs and outputs of the graph are not drawn to it.
+const MOST_CROSSINGS: usize = 12;
 
 /// What a picture is of.
 #[derive(Clone, Copy)]
@@ -79,6 +81,7 @@ impl Scene {
         let scenery = visible::collect(source, view.blocks, view.graph, view.open, &mut members_of);
         let wires = wires::collect(&source, &scenery);
         let mut far = wires::widely_read(&wires.wires, MOST_READERS);
+        wires::crowded(&scenery, &wires.wires, MOST_CROSSINGS, &mut far);
         // A line that turns out too long becomes a tag, for which its reader needs room: laid out again, ranks and so
         // the set of long lines stay the same, so the second or third round finds none.
         let known = paint::Known { source, facts: view.facts, blocks: view.blocks, overlay: view.overlay };

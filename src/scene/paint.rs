@@ -46,6 +46,10 @@ pub(super) fn words(
         words[held.holder as usize].tags.push((held.value, tag, true));
     }
     for (wire, _) in wires.wires.iter().zip(far).filter(|(_, far)| **far) {
+        if scenery.boxes[wire.to as usize].kind == BoxKind::Output {
+            // The output's own name is that of the value.
+            continue;
+        }
         let tags = &mut words[wire.to as usize].tags;
         tags.push((wire.value, describe::far_tag(source, wire.value), false));
     }
@@ -254,31 +258,42 @@ fn line(
     }
 }
 
-/// Writes a value's shape once, just below its producer, where the line runs straight and nothing is in the way.
+/// Writes a value's shape once, just below its producer, beside the line and where no other line turns.
 fn place_labels(boxes: &[PictureBox], lines: &mut [Line]) {
+    let mut leaving = vec![Leaving::default(); boxes.len()];
+    for line in lines.iter() {
+        let [start, next, ..] = line.points.as_slice() else { continue };
+        let sides = &mut leaving[line.from as usize];
+        sides.lines += 1;
+        sides.left |= next.x < start.x - 1.0;
+        sides.right |= next.x > start.x + 1.0;
+    }
     let mut labelled: Option<(u32, crate::ir::ValueId)> = None;
     let mut last: Vec<Rect> = Vec::new();
     for line in lines.iter_mut().filter(|l| !l.label.is_empty()) {
         let value = (line.from, line.values.first().copied().unwrap_or(crate::ir::ValueId(u32::MAX)));
-        if labelled == Some(value) || boxes[line.from as usize].kind == BoxKind::Input {
-            // An input's own box says its shape.
+        let sides = leaving[line.from as usize];
+        let bundle = line.count > 1 && sides.lines > 3;
+        if labelled == Some(value) || boxes[line.from as usize].kind == BoxKind::Input || bundle {
+            // An input's own box says its shape; where many bundles leave a box there is no room for their counts.
             continue;
         }
         let [start, next, ..] = line.points.as_slice() else { continue };
-        let (run, sideways) = (next.y - start.y, (next.x - start.x).abs());
+        let run = next.y - start.y;
         let width = text_width(&line.label, SMALL_SIZE) + 8.0;
-        if run < 26.0 || sideways > 0.4 * run || width > 150.0 {
+        if run < 26.0 || width > 150.0 || (sides.left && sides.right) {
             continue;
         }
         if labelled.map(|l| l.0) != Some(line.from) {
             last.clear();
         }
-        let at =
-            Point { x: start.x + width / 2.0 + 3.0 + sideways.min(4.0), y: start.y + run.min(36.0) / 2.0 };
+        // On the side to which no line turns.
+        let sideways = if sides.right { -(width / 2.0 + 3.0) } else { width / 2.0 + 3.0 };
+        let at = Point { x: start.x + sideways, y: start.y + run.min(36.0) / 2.0 };
         let rect = Rect::new(at.x - width / 2.0, at.y - 6.5, width, 13.0);
         let inside = boxes[line.from as usize].parent.is_none_or(|p| {
             let outer = boxes[p as usize].rect;
-            rect.max.x <= outer.max.x && rect.max.y <= outer.max.y
+            rect.min.x >= outer.min.x && rect.max.x <= outer.max.x && rect.max.y <= outer.max.y
         });
         if inside && last.iter().all(|other| !other.intersects(&rect)) {
             line.label_at = Some(at);
@@ -286,6 +301,14 @@ fn place_labels(boxes: &[PictureBox], lines: &mut [Line]) {
             labelled = Some(value);
         }
     }
+}
+
+/// Lines that leave a box: how many, and to which sides they turn.
+#[derive(Clone, Copy, Default)]
+struct Leaving {
+    lines: u32,
+    left: bool,
+    right: bool,
 }
 
 fn bounds(boxes: &[PictureBox], lines: &[Line]) -> Rect {

@@ -8,6 +8,7 @@ use super::measure::{
 use super::palette::{self, MARKS, Palette, Rgb, mark_name, mark_sign};
 use super::picture::{BoxKind, Line, Mark, Picture, PictureBox, Point, Rect};
 use resvg::{tiny_skia, usvg};
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
@@ -48,7 +49,11 @@ pub fn svg(picture: &Picture, style: &Style) -> String {
         Some((w, h)) => (w as f32, h as f32),
         None => (width, height),
     };
-    let mut writer = Writer { out: String::with_capacity(4096 + picture.boxes.len() * 600), palette };
+    let mut writer = Writer {
+        out: String::with_capacity(4096 + picture.boxes.len() * 600),
+        palette,
+        drawn: HashSet::new(),
+    };
     let _ = writeln!(
         writer.out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{shown_width:.0}\" height=\"{shown_height:.0}\" \
@@ -183,6 +188,8 @@ impl Legend {
 struct Writer<'p> {
     out: String,
     palette: &'p Palette,
+    /// Stretches of lines that are drawn already: lines of one value share their beginnings.
+    drawn: HashSet<[u32; 4]>,
 }
 
 /// Width, colour and dashes of an outline.
@@ -225,9 +232,26 @@ impl Writer<'_> {
         self.out.push_str("/>\n");
     }
 
-    /// One line of text, its vertical middle at `y`.
+    /// One line of text from `x` on, its vertical middle at `y`.
     fn text(&mut self, text: &str, x: f32, y: f32, size: f32, colour: Rgb, extra: &str) {
-        if text.is_empty() {
+        // One missing glyph would put the whole text into another font, so signs are texts of their own.
+        let mut rest = text;
+        let mut x = x;
+        while let Some((at, sign)) = rest.char_indices().find(|(_, c)| is_sign(*c)) {
+            let (before, after) = rest.split_at(at);
+            self.run(before, x, y, size, colour, extra);
+            x += text_width(before, size);
+            let (own, after) = after.split_at(sign.len_utf8());
+            self.run(own, x, y, size, colour, &format!("{extra} font-family=\"Hack\""));
+            x += text_width(own, size);
+            rest = after;
+        }
+        self.run(rest, x, y, size, colour, extra);
+    }
+
+    /// A text in one font.
+    fn run(&mut self, text: &str, x: f32, y: f32, size: f32, colour: Rgb, extra: &str) {
+        if text.trim().is_empty() {
             return;
         }
         let _ = write!(
@@ -254,6 +278,11 @@ impl Writer<'_> {
     fn container(&mut self, b: &PictureBox) {
         let ground = self.palette.container[b.depth as usize % 2];
         self.rect(&b.rect, CORNER + 2.0, Some(ground), Some(self.outline(b)));
+    }
+
+    /// The title bar lies over the lines that enter the block, so that its words stay readable.
+    fn container_title(&mut self, b: &PictureBox) {
+        let p = self.palette;
         let (x, y, x2) = (b.rect.min.x + 0.5, b.rect.min.y + 0.5, b.rect.max.x - 0.5);
         let (corner, bottom) = (CORNER + 1.5, b.rect.min.y + BAR_HEIGHT);
         let _ = writeln!(
@@ -263,30 +292,22 @@ impl Writer<'_> {
             x + corner,
             x2 - corner,
             y + corner,
-            hex(self.palette.container_title)
-        );
-    }
-
-    fn container_title(&mut self, b: &PictureBox) {
-        let p = self.palette;
-        let middle = b.rect.min.y + BAR_HEIGHT / 2.0;
-        let x = b.rect.min.x;
-        let halo = format!(
-            " paint-order=\"stroke\" stroke=\"{}\" stroke-width=\"4\" stroke-linejoin=\"round\"",
             hex(p.container_title)
         );
+        let middle = b.rect.min.y + BAR_HEIGHT / 2.0;
+        let x = b.rect.min.x;
         if b.kind != BoxKind::Body {
             self.chevron(Point { x: x + 13.0, y: middle }, true);
         }
         let left = x + if b.kind == BoxKind::Body { PAD } else { 24.0 };
-        self.text(&b.title, left, middle, TITLE_SIZE, p.text, &halo);
+        self.text(&b.title, left, middle, TITLE_SIZE, p.text, "");
         let end = left + text_width(&b.title, TITLE_SIZE) + 8.0;
         let counts = if b.repeat.is_empty() {
             b.subtitle.to_string()
         } else {
             format!("{}  {}", b.repeat, b.subtitle)
         };
-        self.text(&counts, end, middle, DETAIL_SIZE, p.weak, &halo);
+        self.text(&counts, end, middle, DETAIL_SIZE, p.weak, "");
         self.tags(b);
         self.signs(b);
     }
@@ -378,7 +399,7 @@ impl Writer<'_> {
             );
             let sign = mark_sign(b.mark);
             let colour = p.surface;
-            self.text(sign, at.x, at.y, 12.0, colour, " text-anchor=\"middle\" font-family=\"Hack, Ubuntu\"");
+            self.run(sign, at.x, at.y, 12.0, colour, " text-anchor=\"middle\" font-family=\"Hack, Ubuntu\"");
         }
         let found = if b.hits > 0 { Some((format!("{} found", b.hits), p.found)) } else { None };
         let badge = b.badge.as_ref().map(|badge| (badge.to_string(), p.badge));
@@ -414,10 +435,20 @@ impl Writer<'_> {
         let colour = hex(self.palette.mark(line.mark));
         let before = line.points.iter().rev().find(|p| p.y != tip.y).copied().unwrap_or(*first);
         let upward = if before.y > tip.y { -1.0 } else { 1.0 };
-        let _ = write!(self.out, "<path d=\"M{:.1} {:.1}", first.x, first.y);
+        self.out.push_str("<path d=\"");
+        let mut pen = None;
         for (k, pair) in line.points.windows(2).enumerate() {
             let (a, mut b) = (pair[0], pair[1]);
-            if k + 2 == line.points.len() {
+            let last = k + 2 == line.points.len();
+            if line.mark == Mark::Same && !last && !self.drawn.insert([a.x, a.y, b.x, b.y].map(f32::to_bits))
+            {
+                continue;
+            }
+            if pen != Some(a) {
+                let _ = write!(self.out, "M{:.1} {:.1}", a.x, a.y);
+            }
+            pen = Some(b);
+            if last {
                 // The curve ends inside the arrow head, which would else be blunt.
                 b.y -= 3.0 * upward;
             }
@@ -492,6 +523,11 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Arrows and mathematical signs, which the text font does not have.
+fn is_sign(c: char) -> bool {
+    matches!(c as u32, 0x2190..0x2300)
 }
 
 fn hex(colour: Rgb) -> String {

@@ -125,3 +125,44 @@ pub(super) fn widely_read(wires: &[Wire], limit: usize) -> Vec<bool> {
     }
     many
 }
+
+/// Marks wires of graph inputs and outputs that cross the border of a block which more than `limit` values enter (or
+/// leave): states of fifty layers, say, would be a curtain of lines.
+pub(super) fn crowded(scenery: &Scenery, wires: &[Wire], limit: usize, far: &mut [bool]) {
+    let kind = |b: u32| scenery.boxes[b as usize].kind;
+    let mut entering: Vec<(u32, ValueId)> = Vec::new();
+    let mut leaving: Vec<(u32, ValueId)> = Vec::new();
+    let shown = |w: usize| !far[w];
+    for (_, wire) in wires.iter().enumerate().filter(|(w, _)| shown(*w)) {
+        let (from, to) = borders(scenery, wire);
+        leaving.extend(from.map(|b| (b, wire.value)));
+        entering.extend(to.map(|b| (b, wire.value)));
+    }
+    let [entering, leaving] = [entering, leaving].map(|mut crossings| {
+        crossings.sort_unstable();
+        crossings.dedup();
+        let many = crossings.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > limit);
+        many.map(|run| run[0].0).collect::<Vec<u32>>()
+    });
+    for (wire, far) in wires.iter().zip(far) {
+        let (mut from, mut to) = borders(scenery, wire);
+        *far |= (kind(wire.from) == BoxKind::Input && to.any(|b| entering.binary_search(&b).is_ok()))
+            || (kind(wire.to) == BoxKind::Output && from.any(|b| leaving.binary_search(&b).is_ok()));
+    }
+}
+
+/// Open blocks that a wire leaves and those that it enters.
+fn borders<'s>(
+    scenery: &'s Scenery,
+    wire: &Wire,
+) -> (impl Iterator<Item = u32> + 's, impl Iterator<Item = u32> + 's) {
+    let parent = |b: u32| scenery.boxes[b as usize].parent;
+    let around = move |b: u32| std::iter::successors(parent(b), move |b| parent(*b));
+    // The innermost block around both: the one at which the ways up from the ends meet.
+    let outer: Vec<u32> = around(wire.from).collect();
+    let common = around(wire.to).find(|b| outer.contains(b));
+    (
+        around(wire.from).take_while(move |b| Some(*b) != common),
+        around(wire.to).take_while(move |b| Some(*b) != common),
+    )
+}

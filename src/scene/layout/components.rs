@@ -4,6 +4,9 @@ use super::arrange::Arranged;
 use super::topology::Topology;
 use super::{Layout, Pin, Request};
 
+/// Two parts share a shelf when neither is more than this many times as high as the other.
+const UNLIKE: f32 = 4.0;
+
 /// Boxes and lines that are laid out together.
 #[derive(Default)]
 pub(super) struct Part {
@@ -113,33 +116,49 @@ pub(super) fn assemble(request: &Request, parts: Parts, arranged: Vec<Arranged>)
         stubs: parts.stubs,
         ..Layout::default()
     };
-    let (mut x, mut y, mut shelf_height, mut first_row, mut shelf_rows) = (0.0f32, 0.0f32, 0.0f32, 0, 0);
-    for (part, arranged) in parts.parts.iter().zip(arranged) {
-        if x > 0.0 && x + arranged.width > shelf_width {
-            x = 0.0;
-            y += shelf_height + gap;
-            shelf_height = 0.0;
-            first_row += shelf_rows;
-            shelf_rows = 0;
-        }
-        for (k, &b) in part.boxes.iter().enumerate() {
-            let place = arranged.places[k];
-            layout.places[b as usize] = [place[0] + x, place[1] + y];
-            layout.rows[b as usize] = first_row + arranged.rows[k];
-            shelf_rows = shelf_rows.max(arranged.rows[k] + 1);
-        }
-        for mut route in arranged.routes {
-            for point in &mut route.points {
-                point[0] += x;
-                point[1] += y;
+    // Shelves as runs of parts, each with its width and height. Parts of very unlike height do not share one.
+    let mut shelves: Vec<(std::ops::Range<usize>, f32, f32)> = Vec::new();
+    for (k, part) in arranged.iter().enumerate() {
+        match shelves.last_mut() {
+            Some((run, width, height))
+                if *width + gap + part.width <= shelf_width
+                    && *height <= UNLIKE * part.height
+                    && part.height <= UNLIKE * *height =>
+            {
+                run.end = k + 1;
+                *width += gap + part.width;
+                *height = height.max(part.height);
             }
-            layout.routes.push(route);
+            _ => shelves.push((k..k + 1, part.width, part.height)),
         }
-        layout.stubs.extend(arranged.stubs);
-        layout.width = layout.width.max(x + arranged.width);
-        layout.height = layout.height.max(y + arranged.height);
-        x += arranged.width + gap;
-        shelf_height = shelf_height.max(arranged.height);
+    }
+    layout.width = shelves.iter().map(|s| s.1).fold(0.0, f32::max);
+    let mut arranged: Vec<Option<Arranged>> = arranged.into_iter().map(Some).collect();
+    let (mut y, mut first_row) = (0.0f32, 0);
+    for (run, width, height) in shelves {
+        let mut x = (layout.width - width) / 2.0;
+        let mut shelf_rows = 0;
+        for k in run {
+            let Some(arranged) = arranged[k].take() else { continue };
+            for (k, &b) in parts.parts[k].boxes.iter().enumerate() {
+                let place = arranged.places[k];
+                layout.places[b as usize] = [place[0] + x, place[1] + y];
+                layout.rows[b as usize] = first_row + arranged.rows[k];
+                shelf_rows = shelf_rows.max(arranged.rows[k] + 1);
+            }
+            for mut route in arranged.routes {
+                for point in &mut route.points {
+                    point[0] += x;
+                    point[1] += y;
+                }
+                layout.routes.push(route);
+            }
+            layout.stubs.extend(arranged.stubs);
+            x += arranged.width + gap;
+        }
+        layout.height = y + height;
+        y += height + gap;
+        first_row += shelf_rows;
     }
     layout.stubs.sort_unstable();
     layout

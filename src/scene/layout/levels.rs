@@ -42,7 +42,8 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Lines of one value from one place share their bends (one trunk with taps); so do the many lines into one box.
+    /// Lines of one value from one place share their bends (one trunk with taps); so do bundles of values from one box,
+    /// and the many lines into one box.
     pub(super) fn new(request: &Request, part: &Part, rows: &[u32], lines: &[Line], fan_in: &[u32]) -> Self {
         let boxes = part.boxes.len() as u32;
         let bits = |x: Option<f32>| x.map_or(u32::MAX, f32::to_bits);
@@ -53,7 +54,9 @@ impl Levels {
             if gathers(line) {
                 (true, line.lower, bits(line.lower_x), 0)
             } else {
-                (false, line.upper, bits(line.upper_x), line.value)
+                // Bundles of several values from one box go together, whatever values they are.
+                let value = if line.edges.len() > 1 { u64::MAX } else { u64::from(line.value) };
+                (false, line.upper, bits(line.upper_x), value)
             }
         };
         let mut long: Vec<u32> = (0..lines.len() as u32).filter(|&l| span(&lines[l as usize]) > 1).collect();

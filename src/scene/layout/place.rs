@@ -117,8 +117,7 @@ fn aligned(levels: &Levels, spacing: &Spacing, conflicts: &[bool], run: Run) -> 
                 continue;
             }
             neighbours.sort_unstable_by_key(|l| (mirrored(l.item), l.segment));
-            let medians = (neighbours.len() - 1) / 2..=neighbours.len() / 2;
-            for &link in &neighbours[medians] {
+            for link in candidates(levels, run, v, &neighbours).into_iter().flatten() {
                 let at = mirrored(link.item);
                 if last.is_none_or(|last| last < at) && !conflicts[link.segment as usize] {
                     root[v as usize] = root[link.item as usize];
@@ -142,6 +141,24 @@ fn aligned(levels: &Levels, spacing: &Spacing, conflicts: &[bool], run: Run) -> 
     }
     let x = pack(items, &root, &apart);
     (0..items).map(|i| sign * (x[root[i] as usize] + shift[i])).collect()
+}
+
+/// What an item is to be aligned with, best first: a box with the only box among its neighbours, so that a chain stays
+/// straight and the lines that skip parts of it go around; else with the medians.
+fn candidates(levels: &Levels, run: Run, item: u32, neighbours: &[Link]) -> [Option<Link>; 3] {
+    let only_box = |links: &[Link]| {
+        let mut boxes = links.iter().filter(|l| !levels.is_bend(l.item));
+        boxes.next().filter(|_| boxes.next().is_none()).copied()
+    };
+    let bend = levels.is_bend(item);
+    // A bend leaves a box alone that has a box to be aligned with.
+    let taken = |link: &Link| {
+        let across = if run.with_upper { levels.down.of(link.item) } else { levels.up.of(link.item) };
+        bend && !levels.is_bend(link.item) && only_box(across).is_some()
+    };
+    let median = |m: usize| neighbours.get(m).filter(|link| !taken(link)).copied();
+    let only = if bend { None } else { only_box(neighbours) };
+    [only, median((neighbours.len() - 1) / 2), median(neighbours.len() / 2)]
 }
 
 fn mirrored_row(levels: &Levels, row: usize, run: Run, out: &mut Vec<u32>) {
