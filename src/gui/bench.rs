@@ -189,3 +189,23 @@ fn cpu_seconds() -> f64 {
     static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     START.elapsed().as_secs_f64()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{self, SaveOptions};
+
+    #[test]
+    fn a_walk_over_a_sample_measures_everything_and_ends_at_rest() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("sample.onnx");
+        let sample = crate::samples::all().first().expect("a sample");
+        formats::save(&(sample.build)(), &path, &SaveOptions::default()).expect("saved");
+        let report = run(&path, Registry::builtin(), Instant::now()).expect("measured");
+        assert!(
+            report.frames > 100 && report.frame_ms.p50 > 0.0 && report.frame_ms.max >= report.frame_ms.p95
+        );
+        assert!(report.boxes_open > report.boxes_first, "blocks were opened");
+        assert!(report.idle_asks_for_no_frame, "an idle window does nothing");
+    }
+}

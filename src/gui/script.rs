@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::app::App;
 use super::headless::Headless;
+use super::theme;
 use crate::pipeline::Registry;
 use crate::session::script::{self, Line, Other, Theme};
 
@@ -121,8 +122,50 @@ pub fn play_file(path: &Path, registry: Registry) -> Result<(), PlayError> {
         std::fs::read_to_string(path).map_err(|source| PlayError::Read { path: name.clone(), source })?;
     let lines = script::parse(&text).map_err(|error| PlayError::Script { path: name.clone(), error })?;
     let mut player = Player::new(registry);
+    theme::add_system_fonts(&player.headless.ctx);
     for (line, what) in lines {
         player.play(what).map_err(|message| PlayError::Line { path: name.clone(), line, message })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn play(script: &str) -> Result<(), PlayError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("play.jsonl");
+        let shot = folder.path().join("shots/a.png");
+        std::fs::write(&path, script.replace("SHOT", &shot.display().to_string())).expect("written");
+        let played = play_file(&path, Registry::builtin());
+        if script.contains("SHOT") {
+            assert!(std::fs::read(&shot).expect("a picture").starts_with(b"\x89PNG"));
+        }
+        played
+    }
+
+    #[test]
+    fn a_script_opens_goes_about_and_takes_a_picture() {
+        let script = r#"
+            # A sample, its first rewrite, a search.
+            {"do":"open_sample","name":"convolutional"}
+            {"wait_idle":60}
+            {"window":{"width":900,"height":600}}
+            {"theme":"dark"}
+            {"do":"go_to_step","step":1}
+            {"do":"search","query":"op:Conv"}
+            {"wait_idle":60}
+            {"expect":{"document":"Small convolutional network","step":1,"cards":0}}
+            {"shot":"SHOT"}
+        "#;
+        play(script).expect("all of it can be done");
+    }
+
+    #[test]
+    fn what_is_not_so_stops_the_script_at_its_line() {
+        let script = "{\"do\":\"open_sample\",\"name\":\"mixed\"}\n{\"wait_idle\":60}\n{\"expect\":{\"step\":99999}}\n";
+        let error = play(script).expect_err("there is no such step").to_string();
+        assert!(error.contains("line 3: step: expected 99999"), "{error}");
+    }
 }

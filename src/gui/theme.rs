@@ -274,28 +274,30 @@ fn visuals(p: &Palette) -> Visuals {
     v
 }
 
-/// Looks for system fonts in a thread and adds them behind the built-in ones, so that names in other scripts are
-/// readable. Nothing found leaves things as they are.
+/// Adds fonts of the system behind the built-in ones, so that names in other scripts are readable. Nothing found leaves
+/// things as they are.
+pub fn add_system_fonts(ctx: &egui::Context) {
+    for (name, path) in crate::scene::system_fonts::find() {
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        ctx.add_font(egui::epaint::text::FontInsert {
+            name,
+            data: egui::FontData::from_owned(bytes),
+            families: [egui::FontFamily::Proportional, egui::FontFamily::Monospace]
+                .map(|family| egui::epaint::text::InsertFontFamily {
+                    family,
+                    priority: egui::epaint::text::FontPriority::Lowest,
+                })
+                .to_vec(),
+        });
+    }
+    ctx.request_repaint();
+}
+
+/// Does [`add_system_fonts`] in a thread, so that the window is there at once.
 pub fn load_system_fonts(ctx: &egui::Context) {
     let ctx = ctx.clone();
-    let search = move || {
-        for (name, path) in crate::scene::system_fonts::find() {
-            let Ok(bytes) = std::fs::read(&path) else { continue };
-            ctx.add_font(egui::epaint::text::FontInsert {
-                name,
-                data: egui::FontData::from_owned(bytes),
-                families: [egui::FontFamily::Proportional, egui::FontFamily::Monospace]
-                    .map(|family| egui::epaint::text::InsertFontFamily {
-                        family,
-                        priority: egui::epaint::text::FontPriority::Lowest,
-                    })
-                    .to_vec(),
-            });
-        }
-        ctx.request_repaint();
-    };
     // Without a thread the names are drawn as boxes, which is no reason to fail.
-    let _ = std::thread::Builder::new().name("fonts".into()).spawn(search);
+    let _ = std::thread::Builder::new().name("fonts".into()).spawn(move || add_system_fonts(&ctx));
 }
 
 #[cfg(test)]
