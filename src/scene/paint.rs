@@ -74,14 +74,13 @@ fn words_of(known: &Known, b: &Visible) -> Words {
                 ..Words::default()
             }
         }
-        What::Block(id, nodes) => {
+        What::Block(id, nodes, count) => {
             let Some(block) = blocks.get(*id) else { return Words::default() };
-            let count = if b.is_container() { block.nodes as usize } else { nodes.len() };
             let kind = match &block.kind {
                 BlockKind::Module(kind) if **kind != *block.name => &**kind,
                 _ => &*block.note,
             };
-            let count = describe::node_count(count);
+            let count = describe::node_count(*count as usize);
             let counted = if kind.is_empty() { count } else { format!("{kind} · {count}") };
             Words {
                 title: block.name.clone(),
@@ -170,7 +169,7 @@ impl Over {
                 badge: overlay.badges.get(id).cloned(),
                 hits: u32::from(overlay.hits.contains(id)),
             },
-            What::Block(_, nodes) if b.kind == BoxKind::ClosedBlock => {
+            What::Block(_, nodes, _) if b.kind == BoxKind::ClosedBlock => {
                 let mut marks = nodes.iter().map(|n| mark_of(*n));
                 let first = marks.next().unwrap_or_default();
                 // One thing said of all members is said of the block; else something in it changed, or nothing did.
@@ -205,7 +204,7 @@ fn label(source: &Source, b: &Visible, words: &Words) -> Text {
 fn family(source: &Source, b: &Visible) -> Family {
     match &b.what {
         What::Node(id) => source.node(*id).map_or(Family::Other, |n| Family::of(n)),
-        What::Block(_, nodes) => {
+        What::Block(_, nodes, _) => {
             let mut weight: std::collections::BTreeMap<Family, u32> = Default::default();
             for node in nodes.iter().filter_map(|n| source.node(*n)) {
                 let family = Family::of(node);

@@ -97,6 +97,8 @@ impl<'a> Source<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Members {
     of_block: BTreeMap<BlockId, Vec<Child>>,
+    /// All nodes in a block and in those inside it, also those that are shown as tags.
+    counts: BTreeMap<BlockId, u32>,
     /// Members of the graph's own block.
     pub(super) top: Vec<Child>,
 }
@@ -104,15 +106,19 @@ pub(super) struct Members {
 impl Members {
     pub(super) fn new(source: &Source, blocks: &BlockTree, graph: GraphId) -> Members {
         let mut of_block: FxHashMap<BlockId, Vec<Child>> = FxHashMap::default();
+        let mut counts: FxHashMap<BlockId, u32> = FxHashMap::default();
         let mut top = Vec::new();
         for id in source.nodes_of(graph) {
             let Some(node) = source.node(id) else { continue };
+            let own = |b: &BlockId| blocks.get(*b).is_some_and(|b| b.graph == graph && b.parent.is_some());
+            let mut block = blocks.block_of(id).filter(own);
+            for around in block.into_iter().flat_map(|b| blocks.ancestors(b)) {
+                *counts.entry(around).or_default() += 1;
+            }
             if source.is_folded(node) {
                 continue;
             }
-            let own = |b: &BlockId| blocks.get(*b).is_some_and(|b| b.graph == graph && b.parent.is_some());
             let mut child = Child::Node(id);
-            let mut block = blocks.block_of(id).filter(own);
             loop {
                 let Some(b) = block else {
                     top.push(child);
@@ -128,14 +134,19 @@ impl Members {
                 block = blocks.get(b).and_then(|b| b.parent).filter(own);
             }
         }
-        Members { of_block: of_block.into_iter().collect(), top }
+        Members { of_block: of_block.into_iter().collect(), counts: counts.into_iter().collect(), top }
     }
 
     pub(super) fn of(&self, block: BlockId) -> &[Child] {
         self.of_block.get(&block).map_or(&[], Vec::as_slice)
     }
 
-    /// All nodes inside a block, in its order.
+    /// Number of all nodes in a block.
+    pub(super) fn count(&self, block: BlockId) -> u32 {
+        self.counts.get(&block).copied().unwrap_or_default()
+    }
+
+    /// All nodes inside a block that are boxes, in its order.
     pub(super) fn nodes(&self, block: BlockId) -> Vec<NodeId> {
         let mut nodes = Vec::new();
         let mut stack: Vec<Child> = vec![Child::Block(block)];

@@ -13,8 +13,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Node(NodeId),
-    /// With the nodes inside, for a closed one; an open one shows them.
-    Block(BlockId, Vec<NodeId>),
+    /// With the nodes inside, for a closed one (an open one shows them), and the number of all of them.
+    Block(BlockId, Vec<NodeId>, u32),
     /// A body of an open node: the attribute that holds it.
     Body(Text),
     Input(ValueId),
@@ -123,17 +123,18 @@ impl<'a> Builder<'a, '_> {
                 Child::Node(id) => self.node(id, parent, context),
                 Child::Block(id) => {
                     let item = Item::Block(id);
+                    let count = members.count(id);
                     if self.open.contains(&self.place(item, context)) {
-                        let what = What::Block(id, Vec::new());
+                        let what = What::Block(id, Vec::new(), count);
                         let at = self.push(item, BoxKind::OpenBlock, what, parent, context);
                         self.children(members, members.of(id), Some(at), context);
                     } else {
                         let nodes = members.nodes(id);
-                        let what = What::Block(id, Vec::new());
+                        let what = What::Block(id, Vec::new(), count);
                         let at = self.push(item, BoxKind::ClosedBlock, what, parent, context);
                         let box_of = &mut self.scenery.contexts[context as usize].box_of;
                         box_of.extend(nodes.iter().map(|n| (*n, at)));
-                        self.scenery.boxes[at as usize].what = What::Block(id, nodes);
+                        self.scenery.boxes[at as usize].what = What::Block(id, nodes, count);
                     }
                 }
             }
