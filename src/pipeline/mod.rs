@@ -1,10 +1,12 @@
 //! The pipeline: which passes run in which order, one numbered step a rewrite, what is kept of it, and why it stopped.
 
 pub mod config;
+mod exclusions;
 mod graph_hash;
 mod intern;
 pub mod key;
 pub mod log;
+mod neighbourhood;
 pub mod provenance;
 pub mod registry;
 pub mod run;

@@ -1,18 +1,18 @@
 //! Running passes: rounds, sites, checks, rollback, numbering.
 
 use super::config::Config;
+use super::exclusions::Exclusions;
 use super::graph_hash::graph_hash;
 use super::intern::Interner;
 use super::key::SiteKey;
 use super::log::{Event, Outcome};
+use super::neighbourhood::neighbourhood;
 use super::registry::Registry;
 use super::state::{State, Step};
-use crate::blocks::BlockTree;
-use crate::ir::{Edit, GraphId, NodeId, Patch, Use};
-use crate::passes::{Anchor, Blocked, Context, Declined, Findings, Pass, Site};
+use crate::ir::{GraphId, NodeId, Patch};
+use crate::passes::{Blocked, Context, Declined, Findings, Pass, Site};
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -522,78 +522,6 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
             .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
         format!("internal fault: {}", text.unwrap_or_else(|| "no message".into()))
     })
-}
-
-/// Nodes near what a step touched, where the same pass may find something new.
-fn neighbourhood(
-    state: &State,
-    patch: &Patch,
-    inverse: &Patch,
-    effects: &super::provenance::Effects,
-) -> Vec<NodeId> {
-    /// Readers of one value that are looked at: a mask that thousands read does not make every step long.
-    const READERS: usize = 32;
-    let mut nodes: BTreeSet<NodeId> = BTreeSet::new();
-    let touched = effects.added.iter().chain(&effects.changed).chain(&effects.rewired).chain(&patch.reads);
-    for id in touched {
-        let Some(node) = state.model.get_node(*id) else { continue };
-        nodes.insert(*id);
-        let producers = node.inputs.iter().flatten().filter_map(|v| state.model.get_value(*v)?.node());
-        nodes.extend(producers.map(|(n, _)| n));
-        for v in node.outputs.iter().flatten() {
-            let uses = state.model.get_value(*v).into_iter().flat_map(|v| v.uses.iter().take(READERS));
-            nodes.extend(uses.filter_map(|u| match u {
-                Use::Input { node, .. } => Some(node),
-                Use::Output { .. } => None,
-            }));
-        }
-    }
-    // What a removed node read may have lost its last reader.
-    for edit in &inverse.edits {
-        if let Edit::AddNode { node, .. } = edit {
-            let producers = node.inputs.iter().flatten().filter_map(|v| state.model.get_value(*v)?.node());
-            nodes.extend(producers.map(|(n, _)| n));
-        }
-    }
-    nodes.retain(|n| state.model.get_node(*n).is_some());
-    nodes.into_iter().collect()
-}
-
-/// What a configuration keeps a pass away from.
-struct Exclusions {
-    keys: BTreeSet<SiteKey>,
-    blocks: BTreeSet<String>,
-    inside: HashSet<crate::blocks::BlockId>,
-}
-
-impl Exclusions {
-    fn of(config: &Config, pass: &dyn Pass, tree: &BlockTree) -> Exclusions {
-        let name = pass.info().name;
-        let blocks = config.excluded_blocks(pass);
-        let inside =
-            tree.iter().filter(|(id, _)| blocks.contains(&tree.path(*id))).map(|(id, _)| id).collect();
-        Exclusions {
-            keys: config.exclude.iter().filter(|k| &*k.pass == name).cloned().collect(),
-            blocks,
-            inside,
-        }
-    }
-
-    fn hold(&self, key: &SiteKey, site: &Site, tree: &BlockTree) -> bool {
-        if self.keys.contains(key) {
-            return true;
-        }
-        let Anchor::Node(node) = site.anchor else { return false };
-        !self.inside.is_empty()
-            && tree.block_of(node).is_some_and(|b| tree.ancestors(b).any(|a| self.inside.contains(&a)))
-    }
-
-    fn digest(&self) -> u64 {
-        let mut h = rustc_hash::FxHasher::default();
-        self.keys.hash(&mut h);
-        self.blocks.hash(&mut h);
-        h.finish()
-    }
 }
 
 fn events(done: &PassRun, round: u32) -> Vec<Event> {
