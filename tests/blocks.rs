@@ -312,6 +312,22 @@ fn a_long_flat_chain_opens_as_a_few_things() {
 }
 
 #[test]
+fn shortcuts_nested_thousands_deep_do_not_nest_blocks() {
+    let mut b = Builder::new("nested", 17);
+    let x = b.input("x", ElementType::FLOAT, &["n".into(), 2.into()]);
+    let w = b.constant("w", Tensor::from_f32(&[2, 2], &[0.1; 4]));
+    let start = b.op("Relu", &[x]).one();
+    let mut y = start;
+    for i in 0..8_000 {
+        let op = if i % 3 == 0 { "MatMul" } else { "Mul" };
+        y = b.op(op, &[y, w]).one();
+        y = b.op("Add", &[y, start]).one();
+    }
+    b.output(y);
+    tree_of(b);
+}
+
+#[test]
 fn scopes_a_hundred_deep_stay_readable() {
     let mut b = Builder::new("deep", 17);
     let mut x = b.input("x", ElementType::FLOAT, &["n".into()]);

@@ -182,7 +182,10 @@ fn close(work: &mut Work, level: &Level, merged: &mut Merged, region: Region, sc
         (None, Some(f)) => Links::from_slice(&[f]),
         (None, None) => Links::new(),
     };
-    let mut members = Vec::new();
+    // The longest list takes up the others, so that nested regions are not moved again and again.
+    let longest = region.groups.iter().copied().max_by_key(|g| merged.members[*g as usize].len());
+    let longest = longest.unwrap_or(region.join) as usize;
+    let mut members = std::mem::take(&mut merged.members[longest]).into_vec();
     for g in &region.groups {
         members.extend(merged.members[*g as usize].drain(..));
         merged.of[*g as usize] = region.join;

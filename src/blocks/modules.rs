@@ -102,15 +102,18 @@ pub(super) fn joined(join: &Join) -> Option<&'static str> {
         }
         Add if join.shortcut => {
             let inner = join.labels.iter().filter(|l| [RESIDUAL, BOTTLENECK, INVERTED_RESIDUAL].contains(*l));
-            if inner.count() >= 2 {
+            // Modules hold a bounded number of layers, so that they do not nest without end.
+            if label(RESIDUAL_GROUP) {
+                None
+            } else if inner.count() >= 2 {
                 Some(RESIDUAL_GROUP)
             } else if label(ATTENTION) || label(FEED_FORWARD) {
                 None
-            } else if attends {
+            } else if attends && c.of(MatMul) <= 64 {
                 Some(ATTENTION)
-            } else if c.of(MatMul) >= 2 && !c.has(Conv) && c.has_activation() {
+            } else if (2..=8).contains(&c.of(MatMul)) && !c.has(Conv) && c.has_activation() {
                 Some(FEED_FORWARD)
-            } else if c.of(Conv) > 8 {
+            } else if c.of(Conv) > 8 || c.of(MatMul) > 8 {
                 None
             } else if c.has(Depthwise) && c.has(Pointwise) {
                 Some(INVERTED_RESIDUAL)

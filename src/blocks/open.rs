@@ -11,6 +11,8 @@ const MOST: usize = 40;
 /// As long as there are fewer than this, up to [`LAST_RESORT`] boxes are better.
 const TOO_FEW: usize = 5;
 const LAST_RESORT: usize = 60;
+/// Functions that call functions (or themselves) can multiply without end: beyond this nothing is counted.
+const UNREADABLE: usize = 1_000_000;
 
 /// Blocks open at first, so that about 8 to 40 boxes are seen. The own block of the main graph is always among them; that
 /// of a body or function means that the nodes that hold or call it are open.
@@ -49,8 +51,12 @@ pub fn initial_open(tree: &BlockTree, model: &Model) -> BTreeSet<BlockId> {
 pub fn visible(tree: &BlockTree, model: &Model, open: &BTreeSet<BlockId>) -> usize {
     let mut count = 0;
     let mut stack: Vec<BlockId> = tree.root(model.main()).into_iter().collect();
-    // A function may be called often, and its body holds calls again: bounded by what anyone would open.
+    let mut opened = 0usize;
     while let Some(block) = stack.pop() {
+        opened += 1;
+        if opened > UNREADABLE || count > UNREADABLE {
+            return UNREADABLE;
+        }
         for child in &tree.block(block).children {
             match child {
                 Child::Block(b) if open.contains(b) => stack.push(*b),
@@ -64,9 +70,6 @@ pub fn visible(tree: &BlockTree, model: &Model, open: &BTreeSet<BlockId>) -> usi
                     }
                 }
             }
-        }
-        if count > 1_000_000 {
-            break;
         }
     }
     count
