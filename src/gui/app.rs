@@ -251,6 +251,9 @@ impl App {
                     self.send(Command::Preview { pass: pass.to_string() });
                 }
             }
+            Ask::Badges(pass) => {
+                self.send(Command::FilterProvenance { pass: pass.map(|pass| pass.to_string()) });
+            }
             Ask::ShowStep(step) => self.send(Command::GoToStep { step }),
             Ask::Choose(place) => {
                 // The canvas was clicked: what is chosen is in view already.
@@ -327,6 +330,7 @@ impl App {
             Verb::Close => self.send(Command::Close),
             Verb::Undo => self.send(Command::Undo),
             Verb::Redo => self.send(Command::Redo),
+            Verb::AllowRisky => self.send(Command::SetAggressive { on: !self.sheet.aggressive }),
             Verb::ResetPipeline => self.send(Command::ResetPipeline),
             Verb::Cancel => self.send(Command::Cancel),
             Verb::ViewBefore => self.send(Command::SetView { view: ViewMode::Before }),

@@ -59,6 +59,8 @@ impl Gatherer {
         sheet.nodes_before = document.initial.model.node_count();
         sheet.nodes_after = sheet.nodes_before;
         sheet.verified = "not verified".to_owned();
+        sheet.badges_of = session.badges_of().map(str::to_owned);
+        sheet.aggressive = document.config().aggressive;
         sheet.undo = document.undo_name().map(str::to_owned);
         sheet.redo = document.redo_name().map(str::to_owned);
         (sheet.can_back, sheet.can_forward) = (session.can_go_back(), session.can_go_forward());

@@ -73,6 +73,10 @@ pub struct Sheet {
     pub cards: Vec<(u64, String)>,
     /// The last good news.
     pub notice: String,
+    /// Badges of this pass only are shown; of all when `None`.
+    pub badges_of: Option<String>,
+    /// Risky passes run too.
+    pub aggressive: bool,
     /// What undo and redo would do, by name.
     pub undo: Option<String>,
     pub redo: Option<String>,
@@ -119,6 +123,8 @@ pub enum Ask {
     },
     /// The sites of a pass were opened in the list.
     OpenPass(Arc<str>),
+    /// Show badges of this pass only, or of all.
+    Badges(Option<Arc<str>>),
     ShowStep(u32),
     Choose(Option<Place>),
     Toggle(Place),

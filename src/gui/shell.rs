@@ -142,6 +142,7 @@ impl Shell {
             Verb::ToggleBottom => Some(settings.bottom_shown),
             Verb::ReduceMotion => Some(settings.reduce_motion),
             Verb::WheelZooms => Some(settings.wheel_zooms),
+            Verb::AllowRisky => Some(sheet.aggressive),
             _ => None,
         };
         let view = sheet.name.as_ref().map(|_| sheet.wanted.verb());
@@ -172,6 +173,7 @@ impl Shell {
             let width = if room.x < NARROW { 232.0 } else { 304.0 };
             let panel = Panel::left("pipeline").frame(frame).default_size(width).min_size(180.0);
             panel.max_size((room.x * 0.42).max(190.0)).show(ui, |ui| {
+                self.pipeline.badges_of.clone_from(&sheet.badges_of);
                 let step = Some(sheet.step).filter(|&s| s > 0);
                 for ask in pipeline::pipeline_ui(ui, &mut self.pipeline, &sheet.passes, step) {
                     asks.push(match ask {
@@ -183,6 +185,7 @@ impl Shell {
                             Ask::ExcludeBlock { pass, block, on }
                         }
                         pipeline::Ask::Open(pass) => Ask::OpenPass(pass),
+                        pipeline::Ask::Badges(pass) => Ask::Badges(pass),
                         pipeline::Ask::ShowStep(step) => Ask::ShowStep(step),
                         pipeline::Ask::Reveal(node) => Ask::Reveal(node),
                     });

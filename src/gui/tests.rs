@@ -158,6 +158,19 @@ fn a_site_is_ticked_off_in_the_list_of_its_pass() {
 }
 
 #[test]
+fn badges_of_one_pass_are_shown_alone_and_risky_passes_are_allowed() {
+    let mut window = Window::opened();
+    window.harness.get_by_label("Pass eliminate_identity").click_secondary();
+    window.rest();
+    window.click("Show only badges of this pass");
+    assert_eq!(window.app().session.badges_of(), Some("eliminate_identity"));
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::P);
+    window.type_text("allow risky");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(window.app().sheet().aggressive);
+}
+
+#[test]
 fn the_four_views_and_the_steps() {
     let mut window = Window::opened();
     for (label, view) in [

@@ -105,6 +105,7 @@ verbs! {
     Redo: Pipeline, "Redo", "Make the change again", [ctrl_shift(Key::Z), ctrl(Key::Y)];
     LoadPipeline: Pipeline, "Load pipeline…", "Read switches, order and options from a file", [];
     SavePipeline: Pipeline, "Save pipeline…", "Write switches, order and options to a file", [ctrl_shift(Key::S)];
+    AllowRisky: Pipeline, "Allow risky passes", "Run passes that are right only under conditions that the graph does not show", [];
     ResetPipeline: Pipeline, "Reset pipeline", "All passes as they are when nothing is changed", [];
     Cancel: Pipeline, "Cancel", "Stop what is running; what is complete is kept", [plain(Key::Escape)];
 

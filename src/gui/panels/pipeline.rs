@@ -41,6 +41,8 @@ pub enum Ask {
     },
     /// Its sites are to be shown.
     Open(Arc<str>),
+    /// Show badges of this pass only, or of all.
+    Badges(Option<Arc<str>>),
     ShowStep(u32),
     Reveal(NodeId),
 }
@@ -51,6 +53,8 @@ pub struct PipelineState {
     filter: String,
     /// Passes whose sites are shown.
     pub open: BTreeSet<Arc<str>>,
+    /// The pass whose badges are shown alone.
+    pub badges_of: Option<String>,
     /// Passes that did nothing are shown too.
     idle_shown: bool,
 }
@@ -173,6 +177,7 @@ fn pass_ui(ui: &mut Ui, state: &mut PipelineState, pass: &PassRow, step: Option<
     let palette = Palette::of(ui);
     let open = state.open.contains(&pass.name);
     let mut toggled = None;
+    let badges_alone = state.badges_of.as_deref() == Some(&*pass.name);
     let response = row(ui, &format!("Pass {}", pass.name), open, |ui| {
         ui.spacing_mut().item_spacing.x = 5.0;
         let mut on = pass.on;
@@ -184,7 +189,7 @@ fn pass_ui(ui: &mut Ui, state: &mut PipelineState, pass: &PassRow, step: Option<
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 5.0;
-            state_ui(ui, pass);
+            state_ui(ui, pass, badges_alone);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 let colour = if pass.on { palette.text } else { palette.weak };
                 cut(ui, RichText::new(&*pass.name).color(colour));
@@ -213,6 +218,11 @@ fn pass_ui(ui: &mut Ui, state: &mut PipelineState, pass: &PassRow, step: Option<
                 ui.close();
             }
         }
+        let text = if badges_alone { "Show badges of all passes" } else { "Show only badges of this pass" };
+        if ui.button(text).clicked() {
+            asks.push(Ask::Badges((!badges_alone).then(|| pass.name.clone())));
+            ui.close();
+        }
     });
     if open {
         ui.indent(("pass", &pass.name), |ui| details_ui(ui, pass, step, asks));
@@ -220,8 +230,11 @@ fn pass_ui(ui: &mut Ui, state: &mut PipelineState, pass: &PassRow, step: Option<
 }
 
 /// What a pass did, at the right end of its row.
-fn state_ui(ui: &mut Ui, pass: &PassRow) {
+fn state_ui(ui: &mut Ui, pass: &PassRow, badges_alone: bool) {
     let palette = Palette::of(ui);
+    if badges_alone {
+        pill(ui, "only", palette.accent).on_hover_text("Only badges of this pass are shown on the canvas");
+    }
     if pass.failed > 0 {
         pill(ui, "failed", palette.error).on_hover_text(pass.failures.join("\n"));
     } else if pass.rewrites > 0 {
