@@ -241,6 +241,18 @@ fn a_saved_configuration_gives_the_same_file_and_a_log_tells_every_step() {
 }
 
 #[test]
+fn a_report_is_written_in_the_form_that_its_name_asks_for() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    for (name, part) in [("r.html", "<html"), ("r.md", "| pass"), ("r.json", "\"configuration\"")] {
+        fine(["optimize", &model, "-o", &out, "--report", &folder.text(name)]);
+        let text = fs::read_to_string(folder.path(name)).unwrap();
+        assert!(text.contains(part), "{name}: {text}");
+    }
+    assert!(refused(["optimize", &model, "-o", &out, "--report", "r.pdf"]).contains(".html"));
+}
+
+#[test]
 fn provenance_is_written_into_the_nodes_that_were_touched() {
     let folder = Folder::new();
     let (model, out) = (folder.network(), folder.text("out.onnx"));

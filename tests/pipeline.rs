@@ -247,3 +247,17 @@ fn a_configuration_is_the_same_after_a_file_and_says_what_it_does_not_know() {
     assert!(wrong("version = 1\n[global]\nrounds = \"many\"\n").contains("must be a number"));
     assert!(wrong("version = = 1\n").starts_with("recipe.toml: line 1"));
 }
+
+#[test]
+fn a_run_that_stops_inside_a_pass_tells_of_no_later_step() {
+    let (registry, config) = registry(vec![small("skip_identity", "Identity", skip)]);
+    let mut runner = Runner::new(chain("Identity", 100));
+    run(&mut runner, &registry, &config, None);
+    let stopped = run(&mut runner, &registry, &config, Some(70));
+    assert_eq!((stopped.steps.len(), stopped.passes[0].steps.len()), (70, 70));
+    assert_eq!((stopped.passes[0].nodes_after, stopped.last_state().model.node_count()), (31, 31));
+    let told =
+        stopped.log.iter().filter(|e| matches!(e.outcome, passlens::pipeline::log::Outcome::Applied { .. }));
+    assert_eq!(told.count(), 70);
+    assert_eq!(run(&mut runner, &registry, &config, None).steps.len(), 100);
+}

@@ -2,7 +2,7 @@
 
 mod human;
 mod provenance;
-mod report;
+mod summary;
 
 use super::failure::{Failure, refuse_incomplete};
 use super::{Answer, output};
@@ -10,13 +10,14 @@ use crate::formats::{self, DataPlacement, SaveOptions, file};
 use crate::ir::check;
 use crate::passes::Blocked;
 use crate::pipeline::{Config, Event, ListedSite, Options, Registry, Runner, SiteKey, State};
+use crate::report;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use tempfile::NamedTempFile;
 
-pub use report::{DryRun, Report};
+pub use summary::{DryRun, Report};
 
 /// Run passes over a model and save the result
 #[derive(Debug, Args)]
@@ -57,6 +58,9 @@ pub struct Arguments {
     /// Do not compare outputs before and after
     #[arg(long)]
     no_verify: bool,
+    /// Write a report: .html, .md or .json
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Write the log, one JSON line an event
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -95,7 +99,8 @@ impl Data {
 pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let registry = Registry::builtin();
     let config = configure(arguments, &registry)?;
-    let state = open(&arguments.input)?;
+    let form = arguments.report.as_deref().map(ReportForm::of).transpose()?;
+    let (state, problems) = open(&arguments.input)?;
     if arguments.dry_run {
         return dry_run(arguments, &registry, &config, &state);
     }
@@ -118,19 +123,25 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let log = arguments.log.as_deref().map(|path| prepare(path, &log_text(&run.log))).transpose()?;
     let recipe = arguments.save_config.as_deref();
     let recipe = recipe.map(|path| prepare(path, &config.to_toml())).transpose()?;
+    let report = arguments.report.as_deref().zip(form).map(|(path, form)| {
+        let name = arguments.input.display().to_string();
+        prepare(path, &form.text(&report::Report::of_run(&name, &run, &config, &problems)))
+    });
+    let report = report.transpose()?;
     let save = SaveOptions {
         data: arguments.data.placement(),
         unique_node_names: config.rounds > 0,
         source: Some(arguments.input.clone()),
     };
     let saved = formats::save(&model, output, &save)?;
-    for prepared in [log, recipe].into_iter().flatten() {
+    for prepared in [log, recipe, report].into_iter().flatten() {
         prepared.put_in_place()?;
     }
-    let report = Report::new(&arguments.input, &saved, &run, &registry, arguments.no_verify);
+    let report_path = arguments.report.as_deref();
+    let summary = Report::new(&arguments.input, &saved, report_path, &run, &registry, arguments.no_verify);
     match arguments.json {
-        true => output::print_json(&report),
-        false => output::print(&human::text(&report)),
+        true => output::print_json(&summary),
+        false => output::print(&human::text(&summary, &report::tables::passes(&run))),
     }
 }
 
@@ -155,13 +166,16 @@ fn configure(arguments: &Arguments, registry: &Registry) -> Result<Config, Failu
     Ok(config)
 }
 
-/// A model that can be processed, with what is known of it.
-fn open(path: &Path) -> Result<State, Failure> {
+/// A model that can be processed, with what is known of it, and what its reader found worth saying.
+fn open(path: &Path) -> Result<(State, Vec<String>), Failure> {
     let imported = formats::open(path)?;
     refuse_incomplete(path, &imported)?;
     match check::check(&imported.model).first() {
         Some(fault) => Err(Failure::model(path, fault.to_string())),
-        None => Ok(State::new(imported.model)),
+        None => {
+            let problems = imported.problems.into_iter().map(|problem| problem.text).collect();
+            Ok((State::new(imported.model), problems))
+        }
     }
 }
 
@@ -191,6 +205,36 @@ fn dry_run(
     match arguments.json {
         true => output::print_json(&report),
         false => output::print(&human::dry_run(&report)),
+    }
+}
+
+/// How a report is written, by the end of its file's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ReportForm {
+    Html,
+    Markdown,
+    Json,
+}
+
+impl ReportForm {
+    fn of(path: &Path) -> Result<ReportForm, Failure> {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("html" | "htm") => Ok(ReportForm::Html),
+            Some("md") => Ok(ReportForm::Markdown),
+            Some("json") => Ok(ReportForm::Json),
+            _ => {
+                let file = path.display();
+                Err(Failure::words(format!("--report {file}: the name must end in .html, .md or .json")))
+            }
+        }
+    }
+
+    fn text(self, report: &report::Report) -> String {
+        match self {
+            ReportForm::Html => report.to_html(),
+            ReportForm::Markdown => report.to_markdown(),
+            ReportForm::Json => format!("{:#}\n", report.to_json()),
+        }
     }
 }
 

@@ -222,6 +222,8 @@ impl Runner {
                         done
                     }
                 };
+                let left = options.stop_at.map_or(usize::MAX, |s| s as usize - run.steps.len());
+                let done = if done.steps.len() > left { Arc::new(done.cut(left)) } else { done };
                 for step in &done.steps {
                     history = advance_history(history, &step.key);
                     run.steps.push(Step { round, ..step.clone() });
@@ -262,7 +264,6 @@ impl Runner {
         if let Some(limit) = options.stop_at
             && run.steps.len() as u32 >= limit
         {
-            run.steps.truncate(limit as usize);
             run.stop = StopReason::StopAt;
         }
         run.seconds = start.elapsed().as_secs_f64();
@@ -440,6 +441,19 @@ impl PassRun {
         self.blocked
             .retain(|b| model.get_node(b.anchor).is_some() && seen.insert((b.anchor, b.condition.clone())));
         self.nodes_after = model.node_count();
+    }
+
+    /// The same, ended after so many of its steps.
+    fn cut(&self, steps: usize) -> PassRun {
+        let after = self.state_after(steps);
+        PassRun {
+            nodes_after: after.model.node_count(),
+            after,
+            steps: self.steps[..steps].to_vec(),
+            snapshots: self.snapshots.iter().filter(|(n, _)| *n <= steps).cloned().collect(),
+            endless: false,
+            ..self.clone()
+        }
     }
 
     /// State after so many of this pass's steps.

@@ -98,10 +98,21 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// A body stands below the graph that its owner is in, and is called by its owner and attribute.
     fn root(&mut self, graph: GraphId, root: BlockId) {
-        let name = self.model.graph_path(graph);
-        self.line(0, name, "graph".into(), 1, root);
-        self.children(root, 1);
+        let path = self.model.graph_path(graph);
+        let mut level = 0;
+        let mut around = None;
+        let mut at = graph;
+        while let Some(owner) = self.model.owner_of(at).and_then(|owner| self.model.get_node(owner)) {
+            at = owner.graph;
+            around.get_or_insert(at);
+            level += 1;
+        }
+        let outer = around.map(|graph| self.model.graph_path(graph) + "/").unwrap_or_default();
+        let name = path.strip_prefix(&outer).unwrap_or(&path).to_owned();
+        self.line(level, name, "graph".into(), 1, root);
+        self.children(root, level + 1);
     }
 
     fn line(&mut self, level: u32, name: String, kind: String, times: u32, block: BlockId) {

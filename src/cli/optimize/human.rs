@@ -1,16 +1,17 @@
 //! What `optimize` tells, for people.
 
-use super::report::{DryRun, Report};
+use super::summary::{DryRun, Report};
 use crate::cli::output::counted;
 use crate::table::{Table, bytes_text, seconds_text};
 
 /// Renamed nodes that are listed one by one.
 const RENAMED_SHOWN: usize = 5;
 
-pub fn text(report: &Report) -> String {
+/// `passes` is the table of passes and rounds.
+pub fn text(report: &Report, passes: &Table) -> String {
     let mut text = String::new();
-    if !report.passes.is_empty() {
-        text += &pass_table(report).to_text(0);
+    if !passes.is_empty() {
+        text += &passes.to_text(0);
         text.push('\n');
     }
     for entry in &report.passes {
@@ -49,6 +50,9 @@ pub fn text(report: &Report) -> String {
         text += &format!(" with {data}");
     }
     text.push('\n');
+    if let Some(path) = &report.report {
+        text += &format!("{path} written\n");
+    }
     text
 }
 
@@ -62,32 +66,6 @@ fn stop_text(report: &Report) -> String {
         "stop_at" => "stopped at the step asked for".to_owned(),
         other => other.replace('_', " "),
     }
-}
-
-fn pass_table(report: &Report) -> Table {
-    let mut table =
-        Table::new(&["#round", "pass", "#sites", "#declined", "#blocked", "#excluded", "nodes", "#time:s"]);
-    for entry in &report.passes {
-        // From the second round on only what happened is news.
-        if entry.round > 1 && entry.sites == 0 && entry.failed.is_empty() {
-            continue;
-        }
-        table.row([
-            entry.round.into(),
-            entry.name.as_str().into(),
-            entry.sites.into(),
-            entry.declined.into(),
-            entry.blocked.into(),
-            entry.excluded.into(),
-            match entry.nodes_before == entry.nodes_after {
-                true => entry.nodes_after.to_string(),
-                false => format!("{} → {}", entry.nodes_before, entry.nodes_after),
-            }
-            .into(),
-            entry.seconds.into(),
-        ]);
-    }
-    table
 }
 
 pub fn dry_run(report: &DryRun) -> String {

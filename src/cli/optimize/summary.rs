@@ -35,6 +35,8 @@ pub struct Report {
     pub bytes: u64,
     /// The data file beside the model, when there is one.
     pub data_file: Option<String>,
+    /// The report file, when one was asked for.
+    pub report: Option<String>,
 }
 
 /// One pass in one round.
@@ -112,6 +114,7 @@ impl Report {
     pub(super) fn new(
         input: &Path,
         saved: &SaveReport,
+        report: Option<&Path>,
         run: &Run,
         registry: &Registry,
         verification_off: bool,
@@ -128,15 +131,7 @@ impl Report {
             site: step.key.clone(),
             what: step.what.to_string(),
         });
-        // A step limit may lie inside a pass: only steps up to it are part of this run.
-        let done = run.steps.len();
-        let mut counted = 0;
-        let mut passes = Vec::new();
-        for pass in &run.passes {
-            let sites = pass.steps.len().min(done - counted);
-            counted += sites;
-            passes.push(PassEntry::new(pass, sites, registry, reason));
-        }
+        let passes = run.passes.iter().map(|pass| PassEntry::new(pass, registry, reason));
         let renamed = saved
             .renamed
             .iter()
@@ -150,18 +145,19 @@ impl Report {
             cycle,
             rounds: run.rounds,
             seconds: run.seconds,
-            passes,
+            passes: passes.collect(),
             steps: steps.collect(),
             blocked: last_blocked(run),
             renamed: renamed.collect(),
             bytes: saved.bytes + saved.data_file.as_ref().map_or(0, |(_, bytes)| *bytes),
             data_file: saved.data_file.as_ref().map(|(path, _)| path.display().to_string()),
+            report: report.map(|path| path.display().to_string()),
         }
     }
 }
 
 impl PassEntry {
-    fn new(pass: &PassRun, sites: usize, registry: &Registry, reason: &'static str) -> PassEntry {
+    fn new(pass: &PassRun, registry: &Registry, reason: &'static str) -> PassEntry {
         let failed = pass
             .failures
             .iter()
@@ -170,7 +166,7 @@ impl PassEntry {
             name: pass.pass.to_string(),
             stage: registry.get(&pass.pass).map(|p| p.info().stage),
             round: pass.round,
-            sites,
+            sites: pass.steps.len(),
             declined: pass.declined,
             seconds: pass.seconds,
             verification: Verification { mark: "not_run", worst: None, reason },
@@ -180,10 +176,7 @@ impl PassEntry {
             excluded: pass.excluded.len(),
             failed: failed.collect(),
             nodes_before: pass.nodes_before,
-            nodes_after: match sites == pass.steps.len() {
-                true => pass.nodes_after,
-                false => pass.state_after(sites).model.node_count(),
-            },
+            nodes_after: pass.nodes_after,
         }
     }
 }
