@@ -119,12 +119,17 @@ pub fn drop_constants(p: &mut PatchBuilder, values: impl IntoIterator<Item = Val
     let mut nodes: BTreeSet<NodeId> = BTreeSet::new();
     for id in values {
         let Some(value) = model.get_value(id) else { continue };
+        if !unread(value) {
+            continue;
+        }
         match value.producer {
-            Producer::Initializer if unread(value) => p.remove_value(id),
-            Producer::Node { node, .. } if unread(value) && !gone.contains(&node) => {
-                if model.get_node(node).is_some_and(|n| n.is("Constant")) && nodes.insert(node) {
-                    p.remove_node(node);
-                }
+            Producer::Initializer => p.remove_value(id),
+            Producer::Node { node, .. }
+                if !gone.contains(&node)
+                    && model.get_node(node).is_some_and(|n| n.is("Constant"))
+                    && nodes.insert(node) =>
+            {
+                p.remove_node(node);
             }
             _ => {}
         }
