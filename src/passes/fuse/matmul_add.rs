@@ -103,6 +103,9 @@ fn matched(cx: &Context, add: NodeId) -> Option<Result<Match, Blocked>> {
         _ => return None,
     };
     let no = |condition: &str, blame: NodeId| Some(Err(matching::blocked(model, add, condition, blame)));
+    if addend == middle {
+        return no("the product is added to itself", add);
+    }
     if let Some(other) = matching::other_reader(model, middle, add) {
         return Some(Err(other.blocked(model, add, product)));
     }
