@@ -79,8 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let model = formats::open(&arguments.model)?.model;
     let facts = Facts::infer(&model);
     let blocks = blocks::build(&model, &facts);
-    let mut open: BTreeSet<Place> =
-        blocks::initial_open(&blocks, &model).into_iter().map(|b| Place::of(Item::Block(b))).collect();
+    let mut open = names::first_look(&model, &blocks);
     for name in &arguments.open {
         let place = named(&model, &blocks, name).map_err(Failure::words)?;
         open.extend(names::enclosing(&model, &blocks, &place));

@@ -8,9 +8,8 @@ use crate::pipeline::{Config, Options, Registry, Runner, State};
 use crate::report::{Figure, Report, tables};
 use crate::samples;
 use crate::scene::svg::{self, Style};
-use crate::scene::{Item, Overlay, Place, Scene, View};
-use crate::session::changes;
-use std::collections::BTreeSet;
+use crate::scene::{Overlay, Scene, View};
+use crate::session::{changes, names};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -29,8 +28,7 @@ pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
     let last = run.last_state();
     let rows = changes::rows(&run);
     let marks = changes::marks(&run.initial.model, &last.model, &rows);
-    let first = crate::blocks::initial_open(&run.initial.blocks, &run.initial.model);
-    let open: BTreeSet<Place> = first.into_iter().map(|b| Place::of(Item::Block(b))).collect();
+    let open = names::first_look(&run.initial.model, &run.initial.blocks);
     let picture = |state: &State, overlay: &Overlay, before: Option<&State>| {
         let view = View {
             model: &state.model,

@@ -101,6 +101,58 @@ pub fn calls_to(model: &Model, graph: GraphId) -> SmallVec<[NodeId; 2]> {
     calls
 }
 
+/// What is open at first: the places of [`crate::blocks::initial_open`]'s blocks. A body's or function's own block stands
+/// for the nodes that hold or call it.
+pub fn first_look(model: &Model, blocks: &BlockTree) -> BTreeSet<Place> {
+    let mut open = BTreeSet::new();
+    for id in crate::blocks::initial_open(blocks, model) {
+        let Some(block) = blocks.get(id) else { continue };
+        for calls in call_chains(model, block.graph, MOST_CHAINS) {
+            match (block.parent, model.graph(block.graph).kind.clone()) {
+                (Some(_), _) => {
+                    open.insert(Place { calls, item: Item::Block(id) });
+                }
+                (None, GraphKind::Body { owner, .. }) => {
+                    open.insert(Place { calls, item: Item::Node(owner) });
+                }
+                (None, GraphKind::Function(_)) => {
+                    let mut outer = calls;
+                    if let Some(caller) = outer.pop() {
+                        open.insert(Place { calls: outer, item: Item::Node(caller) });
+                    }
+                }
+                (None, GraphKind::Main) => {}
+            }
+        }
+    }
+    open
+}
+
+/// Ways into a function beyond this many are not opened on their own.
+const MOST_CHAINS: usize = 64;
+
+/// All chains of calls that lead into a graph, outermost call first; one empty chain for what hangs under the main graph.
+fn call_chains(model: &Model, graph: GraphId, most: usize) -> Vec<SmallVec<[NodeId; 2]>> {
+    let GraphKind::Function(index) = model.root_of(graph) else { return vec![SmallVec::new()] };
+    let Some(function) = model.header().functions.get(index as usize) else { return Vec::new() };
+    let mut chains = Vec::new();
+    for outer in model.live_graphs() {
+        for (id, node) in model.nodes_of(outer) {
+            if model.function_of(node).is_none_or(|f| f.graph != function.graph) {
+                continue;
+            }
+            for mut chain in call_chains(model, outer, most) {
+                if chains.len() >= most {
+                    return chains;
+                }
+                chain.push(id);
+                chains.push(chain);
+            }
+        }
+    }
+    chains
+}
+
 /// Everything that must be open for a place to be seen, the place itself not included.
 pub fn enclosing(model: &Model, blocks: &BlockTree, place: &Place) -> BTreeSet<Place> {
     let mut open = BTreeSet::new();

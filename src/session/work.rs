@@ -347,8 +347,7 @@ impl Session {
                 self.close();
                 self.view = ViewMode::default();
                 let initial = opened.runner.initial();
-                let first = crate::blocks::initial_open(&initial.blocks, &initial.model);
-                self.first_look = first.into_iter().map(|b| Place::of(Item::Block(b))).collect();
+                self.first_look = super::names::first_look(&initial.model, &initial.blocks);
                 self.open = self.first_look.clone();
                 self.notice = Some(format!("{} opened in {:.2} s", opened.name, opened.seconds));
                 self.document = Some(Document::new(*opened));
