@@ -7,8 +7,9 @@ use super::intern::Interner;
 use super::key::SiteKey;
 use super::log::{Event, Outcome};
 use super::neighbourhood::neighbourhood;
+use super::provenance::Effects;
 use super::registry::Registry;
-use super::state::{State, Step};
+use super::state::{Refusal, State, Step};
 use crate::ir::{GraphId, NodeId, Patch};
 use crate::passes::{Blocked, Context, Declined, Findings, Pass, Site};
 use std::any::Any;
@@ -355,7 +356,7 @@ impl Runner {
                     }
                 };
                 match self.apply(&mut out.after, first + out.steps.len() as u32, &key, patch) {
-                    Ok((patch, inverse, effects, node_change)) => {
+                    Ok(Applied { patch, inverse, effects, node_change }) => {
                         let around = neighbourhood(&out.after, &patch, &inverse, &effects);
                         out.steps.push(Step {
                             number: first + out.steps.len() as u32,
@@ -369,7 +370,7 @@ impl Runner {
                             node_change,
                             seconds: clock.elapsed().as_secs_f64(),
                         });
-                        if out.steps.len() % SNAPSHOT_EVERY == 0 {
+                        if out.steps.len().is_multiple_of(SNAPSHOT_EVERY) {
                             out.snapshots.push((out.steps.len(), out.after.clone()));
                         }
                         match find(&out.after, pass, graph, Some(&around), cancel) {
@@ -388,14 +389,13 @@ impl Runner {
         out
     }
 
-    #[allow(clippy::type_complexity)] // the four parts of a step, taken apart right where it is called
     fn apply(
         &mut self,
         state: &mut State,
         number: u32,
         key: &SiteKey,
         mut patch: Patch,
-    ) -> Result<(Patch, Patch, super::provenance::Effects, i64), super::state::Refusal> {
+    ) -> Result<Applied, Refusal> {
         let occurrence = state.rewrites.get(key).copied().unwrap_or(0);
         self.interner.resolve(key, occurrence, &mut patch);
         // Bodies count as well: only where none goes does the difference follow from the patch alone.
@@ -410,8 +410,16 @@ impl Runner {
         } else {
             state.model.node_count() as i64 - before
         };
-        Ok((patch, inverse, effects, change))
+        Ok(Applied { patch, inverse, effects, node_change: change })
     }
+}
+
+/// A patch that was applied.
+struct Applied {
+    patch: Patch,
+    inverse: Patch,
+    effects: Effects,
+    node_change: i64,
 }
 
 impl PassRun {

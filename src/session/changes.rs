@@ -72,8 +72,8 @@ pub fn badges(state: &State, changes: &[Change], only: Option<&str>) -> BTreeMap
             continue;
         }
         let passes = steps.iter().filter_map(|s| changes.get((*s as usize).checked_sub(1)?));
-        let made = passes.filter(|c| c.added.contains(&node) || c.changed.contains(&node));
-        if let Some(last) = made.filter(|c| only.is_none_or(|o| *c.pass == *o)).last() {
+        let mut made = passes.filter(|c| c.added.contains(&node) || c.changed.contains(&node));
+        if let Some(last) = made.rfind(|c| only.is_none_or(|o| *c.pass == *o)) {
             badges.insert(node, last.pass.clone());
         }
     }

@@ -38,6 +38,9 @@ pub struct Opened {
     pub seconds: f64,
 }
 
+/// What a pass that is off would find: sites and near misses.
+pub(super) type Preview = (Vec<ListedSite>, Vec<Blocked>);
+
 /// The open model.
 pub struct Document {
     pub name: String,
@@ -52,7 +55,7 @@ pub struct Document {
     pub(super) redo: Vec<(String, Config)>,
     /// The last complete run, with the configuration that it ran with.
     pub(super) run: Option<(Arc<Run>, Config)>,
-    pub(super) previews: BTreeMap<String, Arc<(Vec<ListedSite>, Vec<Blocked>)>>,
+    pub(super) previews: BTreeMap<String, Arc<Preview>>,
     pub(super) changes: Arc<[Change]>,
 }
 

@@ -1,6 +1,6 @@
 //! Doing commands: what is quick at once, the rest as jobs whose outcomes are taken in later.
 
-use super::document::{self, Document, Opened, ProblemRow, Source};
+use super::document::{self, Document, Opened, Preview, ProblemRow, Source};
 use super::jobs::{Handle, Kind};
 use super::pictures::{PictureRequest, Scenes, Shown};
 use super::search::{self, Hits};
@@ -9,8 +9,7 @@ use crate::facts::statistics::Statistics;
 use crate::facts::view;
 use crate::formats::{self, SaveOptions, SaveReport, Severity};
 use crate::ir::Model;
-use crate::passes::Blocked;
-use crate::pipeline::{Config, ListedSite, Options, Run, Runner, State, StopReason};
+use crate::pipeline::{Config, Options, Run, Runner, State, StopReason};
 use crate::scene::{Item, Place};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +26,7 @@ pub(super) enum Outcome {
     Pictured(Option<Box<Shown>>),
     Previewed {
         pass: String,
-        found: Result<(Vec<ListedSite>, Vec<Blocked>), String>,
+        found: Result<Preview, String>,
     },
     Searched(Hits),
     Weighed(Vec<WeightCard>),

@@ -24,7 +24,7 @@ fn reduced(op: &Operator) -> Option<Shape> {
     let keep = op.int("keepdims", 1)? != 0;
     let Some(axes) = op.axes() else {
         // Which axes go is not known; how many stay is, when they are kept as ones.
-        return keep.then(|| input.iter().map(|d| one_or_unknown(d)).collect());
+        return keep.then(|| input.iter().map(one_or_unknown).collect());
     };
     let reduced = |i: usize| axes.contains(&(i as i64));
     let kept = input.iter().enumerate().filter(|(i, _)| keep || !reduced(*i));

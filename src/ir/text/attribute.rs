@@ -80,6 +80,7 @@ pub(super) fn plain_value(value: &AttributeValue) -> Option<String> {
 }
 
 /// One value of a list or alone, before the kind of the attribute is known.
+#[allow(clippy::large_enum_variant)] // one at a time, while an attribute is read
 enum One {
     Float(f32),
     Int(i64),
