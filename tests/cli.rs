@@ -340,3 +340,44 @@ fn hostile_files_are_refused_in_one_line_and_leave_nothing() {
     }
     assert!(refusals > 0, "the index names no hostile case");
 }
+
+/// Every key of a document, the inner ones too, is in the README's section on JSON.
+#[test]
+fn the_readme_names_every_key() {
+    fn walk(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (key, inner) in fields {
+                    into.push(key.clone());
+                    // The keys of metadata are the model's.
+                    if key != "metadata" {
+                        walk(inner, into);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, into)),
+            _ => {}
+        }
+    }
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let section = readme.split("\n## ").find(|part| part.starts_with("JSON")).unwrap();
+    let words: std::collections::BTreeSet<&str> =
+        section.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    let mut documents = vec![
+        json(["inspect", &model, "--json"]),
+        json(["passes", "--json"]),
+        json(["optimize", &model, "-o", &out, "--json"]),
+        json(["optimize", &model, "--dry-run", "--json"]),
+    ];
+    documents
+        .push(serde_json::from_str(&passlens(["diff", &model, &out, "--weights", "--json"]).out).unwrap());
+    documents.push(json(["extract", &model, "-o", &out, "--to", "y", "--json"]));
+    for document in documents {
+        let mut found = Vec::new();
+        walk(&document, &mut found);
+        let missing: Vec<&String> = found.iter().filter(|key| !words.contains(key.as_str())).collect();
+        assert!(missing.is_empty(), "the README does not name {missing:?}");
+    }
+}
