@@ -22,7 +22,7 @@ pub enum RegionError {
     Missing(Vec<String>),
     #[error("'{0}' is not needed for the values to end with")]
     NotNeeded(Text),
-    #[error("the type of '{0}' is not known, so it cannot be an input of a model")]
+    #[error("the type of '{0}' is not known, so it can be neither input nor output of a model")]
     UnknownType(Text),
     #[error("node '{0}' takes an attribute from the call of its function and cannot stand alone")]
     TakesFromCall(String),
