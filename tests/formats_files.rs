@@ -389,6 +389,50 @@ fn broken_graphs_are_refused_with_place_and_reason() {
     }
 }
 
+/// `If` in `If` in …, `depth` of them; each body gives out what the one inside does.
+fn nested(depth: usize) -> GraphProto {
+    use passlens::formats::onnx::proto::AttributeProto;
+    let output = format!("o{depth}");
+    let inner = match depth {
+        0 => node("", "Identity", &["x"], &[&output]),
+        _ => {
+            let branch = |name: &str, body: GraphProto| AttributeProto {
+                name: text(name),
+                r#type: Some(5),
+                g: Some(Box::new(body)),
+                ..AttributeProto::default()
+            };
+            let other = format!("e{depth}");
+            let otherwise = GraphProto {
+                node: vec![node("", "Identity", &["x"], &[&other])],
+                output: vec![port(&other)],
+                ..GraphProto::default()
+            };
+            let bodies = vec![branch("then_branch", nested(depth - 1)), branch("else_branch", otherwise)];
+            NodeProto { attribute: bodies, ..node(&format!("if{depth}"), "If", &["x"], &[&output]) }
+        }
+    };
+    GraphProto { node: vec![inner], output: vec![port(&output)], ..GraphProto::default() }
+}
+
+/// As deep as protobuf readers go, on the small stack of a test's thread; one deeper is refused.
+#[test]
+fn bodies_nest_as_deep_as_protobuf_allows() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = |depth| {
+        let graph = GraphProto { input: vec![port("x")], ..nested(depth) };
+        ModelProto { graph: Some(graph), ..model(vec![]) }
+    };
+    let imported = read(&deep(32)).unwrap();
+    assert_eq!(imported.model.live_graphs().len(), 65);
+    for name in ["deep.onnx", "deep.json"] {
+        let path = folder.path().join(name);
+        formats::save(&imported.model, &path, &SaveOptions::default()).unwrap();
+        assert_eq!(formats::open(&path).unwrap().model.node_count(), imported.model.node_count());
+    }
+    assert!(refusal(&deep(33)).contains("nested more than 100 levels deep"));
+}
+
 #[test]
 fn a_name_with_line_breaks_makes_one_line() {
     let error = refusal(&model(vec![node("a\nb", "Relu", &[&"x\r\n".repeat(1000)], &["y"])]));

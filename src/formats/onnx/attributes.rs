@@ -9,28 +9,10 @@ use super::proto::attribute_proto::AttributeType;
 use super::proto::{AttributeProto, GraphProto, SparseTensorProto, TensorProto};
 use super::schema::MessageKind;
 use super::wire::Unknown;
-use super::{tensors, types};
+use super::{field, tensors, types};
 use crate::formats::error::Refusal;
 use crate::ir::tensor::{SparseTensor, Tensor};
 use crate::ir::{Attribute, AttributeValue, GraphId, GraphKind, NodeId};
-
-mod field {
-    pub const NAME: u32 = 1;
-    pub const FLOAT: u32 = 2;
-    pub const INT: u32 = 3;
-    pub const STRING: u32 = 4;
-    pub const TENSOR: u32 = 5;
-    pub const GRAPH: u32 = 6;
-    pub const TENSORS: u32 = 10;
-    pub const GRAPHS: u32 = 11;
-    pub const DOC: u32 = 13;
-    pub const TYPE_PROTO: u32 = 14;
-    pub const TYPE_PROTOS: u32 = 15;
-    pub const TYPE: u32 = 20;
-    pub const REFERENCE: u32 = 21;
-    pub const SPARSE: u32 = 22;
-    pub const SPARSES: u32 = 23;
-}
 
 /// The kinds whose value fields are filled.
 fn filled(a: &AttributeProto) -> Vec<AttributeType> {
@@ -95,25 +77,25 @@ impl Importer<'_> {
             return Ok(Attribute { name, value, doc: "".into(), extra: None });
         }
         let mut rest = Remainder::new(&mut tree);
-        let name = self.text(rest.text(field::NAME, &a.name, true));
-        let doc = self.text(rest.text(field::DOC, &a.doc_string, false));
-        rest.text(field::REFERENCE, &a.ref_attr_name, false);
+        let name = self.text(rest.text(field::attribute::NAME, &a.name, true));
+        let doc = self.text(rest.text(field::attribute::DOC_STRING, &a.doc_string, false));
+        rest.text(field::attribute::REF_ATTR_NAME, &a.ref_attr_name, false);
         let Some((kind, stated)) = kind else {
-            let kind = rest.int(field::TYPE, a.r#type.map(i64::from), true) as i32;
+            let kind = rest.int(field::attribute::TYPE, a.r#type.map(i64::from), true) as i32;
             let value = AttributeValue::Reference { name: self.text(reference), kind };
             return Ok(Attribute { name, value, doc, extra: rest.finish() });
         };
-        rest.presence(field::TYPE, stated, true, true);
+        rest.presence(field::attribute::TYPE, stated, true, true);
         let value = match kind {
             AttributeType::Float => {
                 let v = a.f.unwrap_or_default();
-                rest.presence(field::FLOAT, a.f.is_some(), v.to_bits() == 0, true);
+                rest.presence(field::attribute::F, a.f.is_some(), v.to_bits() == 0, true);
                 AttributeValue::Float(v)
             }
-            AttributeType::Int => AttributeValue::Int(rest.int(field::INT, a.i, true)),
+            AttributeType::Int => AttributeValue::Int(rest.int(field::attribute::I, a.i, true)),
             AttributeType::String => {
                 let v = a.s.clone().unwrap_or_default();
-                rest.presence(field::STRING, a.s.is_some(), v.is_empty(), true);
+                rest.presence(field::attribute::S, a.s.is_some(), v.is_empty(), true);
                 AttributeValue::String(v)
             }
             AttributeType::Tensor => {
@@ -121,14 +103,14 @@ impl Importer<'_> {
                 AttributeValue::Tensor(self.tensor(
                     owner,
                     tensor,
-                    tree.take(field::TENSOR, 0),
+                    tree.take(field::attribute::T, 0),
                     &name,
                     place,
                 )?)
             }
             AttributeType::Graph => {
                 let body = a.g.map(|g| *g).unwrap_or_default();
-                let tree = tree.take(field::GRAPH, 0);
+                let tree = tree.take(field::attribute::G, 0);
                 AttributeValue::Graph(self.body(owner, graph, body, tree, &name, 0, place)?)
             }
             AttributeType::SparseTensor => {
@@ -136,14 +118,16 @@ impl Importer<'_> {
                 AttributeValue::Sparse(self.sparse(
                     owner,
                     sparse,
-                    tree.take(field::SPARSE, 0),
+                    tree.take(field::attribute::SPARSE_TENSOR, 0),
                     &name,
                     place,
                 )?)
             }
             AttributeType::TypeProto => {
                 let ty = a.tp.map(|t| *t).unwrap_or_default();
-                AttributeValue::Type(types::read_type_attribute(&ty, tree.take(field::TYPE_PROTO, 0)).into())
+                AttributeValue::Type(
+                    types::read_type_attribute(&ty, tree.take(field::attribute::TP, 0)).into(),
+                )
             }
             AttributeType::Floats => AttributeValue::Floats(a.floats.into()),
             AttributeType::Ints => AttributeValue::Ints(a.ints.into()),
@@ -154,7 +138,7 @@ impl Importer<'_> {
                     tensors.push(self.tensor(
                         owner,
                         tensor,
-                        tree.take(field::TENSORS, index),
+                        tree.take(field::attribute::TENSORS, index),
                         &name,
                         place,
                     )?);
@@ -164,7 +148,7 @@ impl Importer<'_> {
             AttributeType::Graphs => {
                 let mut bodies = Vec::with_capacity(a.graphs.len());
                 for (index, body) in a.graphs.into_iter().enumerate() {
-                    let tree = tree.take(field::GRAPHS, index);
+                    let tree = tree.take(field::attribute::GRAPHS, index);
                     bodies.push(self.body(owner, graph, body, tree, &name, index, place)?);
                 }
                 AttributeValue::Graphs(bodies.into())
@@ -175,7 +159,7 @@ impl Importer<'_> {
                     tensors.push(self.sparse(
                         owner,
                         tensor,
-                        tree.take(field::SPARSES, index),
+                        tree.take(field::attribute::SPARSE_TENSORS, index),
                         &name,
                         place,
                     )?);
@@ -184,7 +168,7 @@ impl Importer<'_> {
             }
             AttributeType::TypeProtos => {
                 let read = |(index, ty)| {
-                    Arc::new(types::read_type_attribute(ty, tree.take(field::TYPE_PROTOS, index)))
+                    Arc::new(types::read_type_attribute(ty, tree.take(field::attribute::TYPE_PROTOS, index)))
                 };
                 AttributeValue::Types(a.type_protos.iter().enumerate().map(read).collect())
             }
@@ -259,14 +243,14 @@ impl Exporter<'_> {
         }
         let mut kept = Kept::<AttributeProto>::of(&attribute.extra, MessageKind::Attribute);
         let mut a = AttributeProto {
-            name: kept.text(field::NAME, &attribute.name, true),
-            doc_string: kept.text(field::DOC, &attribute.doc, false),
-            ref_attr_name: kept.text(field::REFERENCE, "", false),
+            name: kept.text(field::attribute::NAME, &attribute.name, true),
+            doc_string: kept.text(field::attribute::DOC_STRING, &attribute.doc, false),
+            ref_attr_name: kept.text(field::attribute::REF_ATTR_NAME, "", false),
             ..AttributeProto::default()
         };
         let kind = self.attribute_value(attribute, &mut kept, &mut a)?;
         if let Some(kind) = kind {
-            a.r#type = kept.present(field::TYPE, true, true).then_some(kind as i32);
+            a.r#type = kept.present(field::attribute::TYPE, true, true).then_some(kind as i32);
         }
         Ok((a, kept.tree))
     }
@@ -281,38 +265,38 @@ impl Exporter<'_> {
         let refuse = |what: String| Refusal::new(format!("attribute '{}'", attribute.name), what);
         let kind = match &attribute.value {
             AttributeValue::Float(v) => {
-                a.f = kept.present(field::FLOAT, v.to_bits() == 0, true).then_some(*v);
+                a.f = kept.present(field::attribute::F, v.to_bits() == 0, true).then_some(*v);
                 AttributeType::Float
             }
             AttributeValue::Int(v) => {
-                a.i = kept.int(field::INT, *v, true);
+                a.i = kept.int(field::attribute::I, *v, true);
                 AttributeType::Int
             }
             AttributeValue::String(v) => {
-                a.s = kept.present(field::STRING, v.is_empty(), true).then(|| v.clone());
+                a.s = kept.present(field::attribute::S, v.is_empty(), true).then(|| v.clone());
                 AttributeType::String
             }
             AttributeValue::Tensor(tensor) => {
                 let (tensor, tree) = tensors::write_tensor(tensor, self.placement).map_err(refuse)?;
-                kept.tree.put(field::TENSOR, 0, tree);
+                kept.tree.put(field::attribute::T, 0, tree);
                 a.t = Some(tensor.into());
                 AttributeType::Tensor
             }
             AttributeValue::Graph(body) => {
                 let (body, tree) = self.graph(*body)?;
-                kept.tree.put(field::GRAPH, 0, tree);
+                kept.tree.put(field::attribute::G, 0, tree);
                 a.g = Some(body.into());
                 AttributeType::Graph
             }
             AttributeValue::Sparse(tensor) => {
                 let (tensor, tree) = tensors::write_sparse(tensor, None, self.placement).map_err(refuse)?;
-                kept.tree.put(field::SPARSE, 0, tree);
+                kept.tree.put(field::attribute::SPARSE_TENSOR, 0, tree);
                 a.sparse_tensor = Some(tensor.into());
                 AttributeType::SparseTensor
             }
             AttributeValue::Type(declaration) => {
                 let (ty, tree) = types::write_typed(declaration);
-                kept.tree.put(field::TYPE_PROTO, 0, tree);
+                kept.tree.put(field::attribute::TP, 0, tree);
                 a.tp = Some(ty.unwrap_or_default().into());
                 AttributeType::TypeProto
             }
@@ -331,7 +315,7 @@ impl Exporter<'_> {
             AttributeValue::Tensors(tensors) => {
                 for (index, tensor) in tensors.iter().enumerate() {
                     let (tensor, tree) = tensors::write_tensor(tensor, self.placement).map_err(refuse)?;
-                    kept.tree.put(field::TENSORS, index, tree);
+                    kept.tree.put(field::attribute::TENSORS, index, tree);
                     a.tensors.push(tensor);
                 }
                 AttributeType::Tensors
@@ -339,7 +323,7 @@ impl Exporter<'_> {
             AttributeValue::Graphs(bodies) => {
                 for (index, body) in bodies.iter().enumerate() {
                     let (body, tree) = self.graph(*body)?;
-                    kept.tree.put(field::GRAPHS, index, tree);
+                    kept.tree.put(field::attribute::GRAPHS, index, tree);
                     a.graphs.push(body);
                 }
                 AttributeType::Graphs
@@ -348,7 +332,7 @@ impl Exporter<'_> {
                 for (index, sparse) in sparses.iter().enumerate() {
                     let (sparse, tree) =
                         tensors::write_sparse(sparse, None, self.placement).map_err(refuse)?;
-                    kept.tree.put(field::SPARSES, index, tree);
+                    kept.tree.put(field::attribute::SPARSE_TENSORS, index, tree);
                     a.sparse_tensors.push(sparse);
                 }
                 AttributeType::SparseTensors
@@ -356,14 +340,14 @@ impl Exporter<'_> {
             AttributeValue::Types(declarations) => {
                 for (index, declaration) in declarations.iter().enumerate() {
                     let (ty, tree) = types::write_typed(declaration);
-                    kept.tree.put(field::TYPE_PROTOS, index, tree);
+                    kept.tree.put(field::attribute::TYPE_PROTOS, index, tree);
                     a.type_protos.push(ty.unwrap_or_default());
                 }
                 AttributeType::TypeProtos
             }
             AttributeValue::Reference { name, kind } => {
                 a.ref_attr_name = Some(name.to_string());
-                a.r#type = kept.int(field::TYPE, (*kind).into(), true).map(|v| v as i32);
+                a.r#type = kept.int(field::attribute::TYPE, (*kind).into(), true).map(|v| v as i32);
                 return Ok(None);
             }
             // Written by the caller as it was kept.

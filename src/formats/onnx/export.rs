@@ -10,7 +10,7 @@ use super::proto::{
 };
 use super::schema::MessageKind;
 use super::wire::Unknown;
-use super::{tensors, types};
+use super::{field, tensors, types};
 use crate::formats::error::Refusal;
 use crate::ir::{Constant, Declaration, Function, Graph, GraphId, Model, NodeId, Text, Value, ValueId};
 
@@ -48,26 +48,27 @@ impl Exporter<'_> {
         let header = self.model.header();
         let mut kept = Kept::<ModelProto>::of(&header.extra, MessageKind::Model);
         let mut message = ModelProto {
-            ir_version: kept.int(1, header.ir_version, true),
-            opset_import: kept.opsets(8, &header.opsets, |m| &mut m.opset_import),
-            producer_name: kept.text(2, &header.producer_name, false),
-            producer_version: kept.text(3, &header.producer_version, false),
-            domain: kept.text(4, &header.domain, false),
-            model_version: kept.int(5, header.model_version, false),
-            doc_string: kept.text(6, &header.doc, false),
-            metadata_props: kept.pairs(14, &header.metadata, |m| &mut m.metadata_props),
+            ir_version: kept.int(field::model::IR_VERSION, header.ir_version, true),
+            opset_import: kept.opsets(field::model::OPSET_IMPORT, &header.opsets, |m| &mut m.opset_import),
+            producer_name: kept.text(field::model::PRODUCER_NAME, &header.producer_name, false),
+            producer_version: kept.text(field::model::PRODUCER_VERSION, &header.producer_version, false),
+            domain: kept.text(field::model::DOMAIN, &header.domain, false),
+            model_version: kept.int(field::model::MODEL_VERSION, header.model_version, false),
+            doc_string: kept.text(field::model::DOC_STRING, &header.doc, false),
+            metadata_props: kept
+                .pairs(field::model::METADATA_PROPS, &header.metadata, |m| &mut m.metadata_props),
             ..ModelProto::default()
         };
         let (graph, tree) = self.graph(self.model.main())?;
         message.graph = Some(graph);
-        kept.tree.put(7, 0, tree);
+        kept.tree.put(field::model::GRAPH, 0, tree);
         for (index, raw) in header.training.iter().enumerate() {
             let (training, tree) = extra::decode::<TrainingInfoProto>(raw, MessageKind::TrainingInfo)
                 .ok_or_else(|| {
                     Refusal::new(format!("training info {index}"), "the bytes kept of it are damaged")
                 })?;
             message.training_info.push(training);
-            kept.tree.put(20, index, tree);
+            kept.tree.put(field::model::TRAINING_INFO, index, tree);
         }
         for (index, raw) in header.configurations.iter().enumerate() {
             let (configuration, tree) = extra::decode::<DeviceConfigurationProto>(
@@ -78,12 +79,12 @@ impl Exporter<'_> {
                 Refusal::new(format!("device configuration {index}"), "the bytes kept of it are damaged")
             })?;
             message.configuration.push(configuration);
-            kept.tree.put(26, index, tree);
+            kept.tree.put(field::model::CONFIGURATION, index, tree);
         }
         for (index, function) in header.functions.iter().enumerate() {
             let (function, tree) = self.function(function)?;
             message.functions.push(function);
-            kept.tree.put(25, index, tree);
+            kept.tree.put(field::model::FUNCTIONS, index, tree);
         }
         Ok(Exported { message, unknown: kept.tree })
     }
@@ -96,31 +97,32 @@ impl Exporter<'_> {
         };
         let mut kept = Kept::<GraphProto>::of(&graph.extra, MessageKind::Graph);
         let mut message = GraphProto {
-            name: kept.text(2, &graph.name, false),
-            doc_string: kept.text(10, &graph.doc, false),
-            metadata_props: kept.pairs(16, &graph.metadata, |m| &mut m.metadata_props),
+            name: kept.text(field::graph::NAME, &graph.name, false),
+            doc_string: kept.text(field::graph::DOC_STRING, &graph.doc, false),
+            metadata_props: kept
+                .pairs(field::graph::METADATA_PROPS, &graph.metadata, |m| &mut m.metadata_props),
             ..GraphProto::default()
         };
         for (index, port) in graph.inputs.iter().enumerate() {
             let (info, tree) = types::write_declaration(&model.value(port.value).name, &port.declaration);
             message.input.push(info);
-            kept.tree.put(11, index, tree);
+            kept.tree.put(field::graph::INPUT, index, tree);
         }
         for (index, port) in graph.outputs.iter().enumerate() {
             let (info, tree) = types::write_declaration(&model.value(port.value).name, &port.declaration);
             message.output.push(info);
-            kept.tree.put(12, index, tree);
+            kept.tree.put(field::graph::OUTPUT, index, tree);
         }
         self.initializers(id, &mut message, &mut kept.tree)?;
         for (index, node) in graph.nodes.values().enumerate() {
             let (node, tree) = self.node(*node)?;
             message.node.push(node);
-            kept.tree.put(1, index, tree);
+            kept.tree.put(field::graph::NODE, index, tree);
         }
         for (index, (name, declaration)) in self.declarations(id, graph).into_iter().enumerate() {
             let (info, tree) = types::write_declaration(&name, declaration);
             message.value_info.push(info);
-            kept.tree.put(13, index, tree);
+            kept.tree.put(field::graph::VALUE_INFO, index, tree);
         }
         for (index, (tensor, raw)) in graph.annotations.iter().enumerate() {
             let (annotation, tree) = extra::decode::<TensorAnnotation>(raw, MessageKind::TensorAnnotation)
@@ -128,7 +130,7 @@ impl Exporter<'_> {
                     Refusal::new(format!("annotation of '{tensor}'"), "the bytes kept of it are damaged")
                 })?;
             message.quantization_annotation.push(annotation);
-            kept.tree.put(14, index, tree);
+            kept.tree.put(field::graph::QUANTIZATION_ANNOTATION, index, tree);
         }
         Ok((message, kept.tree))
     }
@@ -152,13 +154,13 @@ impl Exporter<'_> {
             match constant {
                 Constant::Dense(tensor) => {
                     let (tensor, unknown) = tensors::write_tensor(tensor, self.placement).map_err(refuse)?;
-                    tree.put(5, message.initializer.len(), unknown);
+                    tree.put(field::graph::INITIALIZER, message.initializer.len(), unknown);
                     message.initializer.push(TensorProto { name: Some(value.name.to_string()), ..tensor });
                 }
                 Constant::Sparse(tensor) => {
                     let written = tensors::write_sparse(tensor, Some(&value.name), self.placement);
                     let (tensor, unknown) = written.map_err(refuse)?;
-                    tree.put(15, message.sparse_initializer.len(), unknown);
+                    tree.put(field::graph::SPARSE_INITIALIZER, message.sparse_initializer.len(), unknown);
                     message.sparse_initializer.push(tensor);
                 }
             }
@@ -195,12 +197,13 @@ impl Exporter<'_> {
         let mut message = NodeProto {
             input: node.inputs.iter().map(name).collect(),
             output: node.outputs.iter().map(name).collect(),
-            name: kept.text(3, self.renamed.get(&id).unwrap_or(&node.name), false),
-            op_type: kept.text(4, &node.op_type, true),
-            domain: kept.text(7, &node.domain, false),
-            overload: kept.text(8, &node.overload, false),
-            doc_string: kept.text(6, &node.doc, false),
-            metadata_props: kept.pairs(9, &node.metadata, |m| &mut m.metadata_props),
+            name: kept.text(field::node::NAME, self.renamed.get(&id).unwrap_or(&node.name), false),
+            op_type: kept.text(field::node::OP_TYPE, &node.op_type, true),
+            domain: kept.text(field::node::DOMAIN, &node.domain, false),
+            overload: kept.text(field::node::OVERLOAD, &node.overload, false),
+            doc_string: kept.text(field::node::DOC_STRING, &node.doc, false),
+            metadata_props: kept
+                .pairs(field::node::METADATA_PROPS, &node.metadata, |m| &mut m.metadata_props),
             device_configurations: std::mem::take(&mut kept.fields.device_configurations),
             attribute: Vec::with_capacity(node.attributes.len()),
         };
@@ -210,7 +213,7 @@ impl Exporter<'_> {
                 if refusal.place.starts_with("attribute") { Refusal { place, ..refusal } } else { refusal }
             })?;
             message.attribute.push(attribute);
-            kept.tree.put(5, index, tree);
+            kept.tree.put(field::node::ATTRIBUTE, index, tree);
         }
         Ok((message, kept.tree))
     }
@@ -221,12 +224,14 @@ impl Exporter<'_> {
         let mut kept = Kept::<FunctionProto>::of(&function.extra, MessageKind::Function);
         let name = |value: ValueId| model.value(value).name.to_string();
         let mut message = FunctionProto {
-            name: kept.text(1, &function.name, true),
-            domain: kept.text(10, &function.domain, true),
-            overload: kept.text(13, &function.overload, false),
-            doc_string: kept.text(8, &graph.doc, false),
-            metadata_props: kept.pairs(14, &graph.metadata, |m| &mut m.metadata_props),
-            opset_import: kept.opsets(9, &function.opsets, |m| &mut m.opset_import),
+            name: kept.text(field::function::NAME, &function.name, true),
+            domain: kept.text(field::function::DOMAIN, &function.domain, true),
+            overload: kept.text(field::function::OVERLOAD, &function.overload, false),
+            doc_string: kept.text(field::function::DOC_STRING, &graph.doc, false),
+            metadata_props: kept
+                .pairs(field::function::METADATA_PROPS, &graph.metadata, |m| &mut m.metadata_props),
+            opset_import: kept
+                .opsets(field::function::OPSET_IMPORT, &function.opsets, |m| &mut m.opset_import),
             input: graph.inputs.iter().map(|port| name(port.value)).collect(),
             output: graph.outputs.iter().map(|port| name(port.value)).collect(),
             attribute: function.attributes.iter().map(Text::to_string).collect(),
@@ -235,17 +240,17 @@ impl Exporter<'_> {
         for (index, attribute) in function.defaults.iter().enumerate() {
             let (attribute, tree) = self.attribute(attribute)?;
             message.attribute_proto.push(attribute);
-            kept.tree.put(11, index, tree);
+            kept.tree.put(field::function::ATTRIBUTE_PROTO, index, tree);
         }
         for (index, node) in graph.nodes.values().enumerate() {
             let (node, tree) = self.node(*node)?;
             message.node.push(node);
-            kept.tree.put(7, index, tree);
+            kept.tree.put(field::function::NODE, index, tree);
         }
         for (index, (name, declaration)) in self.declarations(function.graph, graph).into_iter().enumerate() {
             let (info, tree) = types::write_declaration(&name, declaration);
             message.value_info.push(info);
-            kept.tree.put(12, index, tree);
+            kept.tree.put(field::function::VALUE_INFO, index, tree);
         }
         Ok((message, kept.tree))
     }

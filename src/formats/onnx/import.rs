@@ -11,7 +11,7 @@ use super::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 use super::schema::MessageKind;
 use super::sort::stable_order;
 use super::wire::Unknown;
-use super::{tensors, types};
+use super::{field, tensors, types};
 use crate::formats::error::{Problem, Refusal, Severity};
 use crate::ir::tensor::Data;
 use crate::ir::{
@@ -79,22 +79,24 @@ impl Importer<'_> {
         let unknown_fields = !tree.is_empty();
         let mut rest = Remainder::new(&mut tree);
         let mut header = Header {
-            ir_version: rest.int(1, message.ir_version, true),
-            opsets: rest.opsets(8, &message.opset_import, &mut tree),
-            producer_name: rest.text(2, &message.producer_name, false).into(),
-            producer_version: rest.text(3, &message.producer_version, false).into(),
-            domain: rest.text(4, &message.domain, false).into(),
-            model_version: rest.int(5, message.model_version, false),
-            doc: rest.text(6, &message.doc_string, false).into(),
-            metadata: rest.pairs(14, &message.metadata_props, &mut tree),
+            ir_version: rest.int(field::model::IR_VERSION, message.ir_version, true),
+            opsets: rest.opsets(field::model::OPSET_IMPORT, &message.opset_import, &mut tree),
+            producer_name: rest.text(field::model::PRODUCER_NAME, &message.producer_name, false).into(),
+            producer_version: rest
+                .text(field::model::PRODUCER_VERSION, &message.producer_version, false)
+                .into(),
+            domain: rest.text(field::model::DOMAIN, &message.domain, false).into(),
+            model_version: rest.int(field::model::MODEL_VERSION, message.model_version, false),
+            doc: rest.text(field::model::DOC_STRING, &message.doc_string, false).into(),
+            metadata: rest.pairs(field::model::METADATA_PROPS, &message.metadata_props, &mut tree),
             ..Header::default()
         };
         for (index, training) in message.training_info.iter().enumerate() {
-            let tree = tree.take(20, index);
+            let tree = tree.take(field::model::TRAINING_INFO, index);
             header.training.push(extra::encode(training, MessageKind::TrainingInfo, &tree));
         }
         for (index, configuration) in message.configuration.iter().enumerate() {
-            let tree = tree.take(26, index);
+            let tree = tree.take(field::model::CONFIGURATION, index);
             header.configurations.push(extra::encode(configuration, MessageKind::DeviceConfiguration, &tree));
         }
         header.extra = rest.finish();
@@ -103,10 +105,10 @@ impl Importer<'_> {
             return Err(Refusal::new("model", "it has no graph; is it a model at all?"));
         };
         let main = self.c.main();
-        self.graph(main, graph, tree.take(7, 0), "main".to_owned())?;
+        self.graph(main, graph, tree.take(field::model::GRAPH, 0), "main".to_owned())?;
         let mut calls = Calls::default();
         for (index, function) in message.functions.into_iter().enumerate() {
-            let tree = tree.take(25, index);
+            let tree = tree.take(field::model::FUNCTIONS, index);
             let function = self.function(index, function, tree, &mut calls)?;
             header.functions.push(function);
         }
@@ -179,16 +181,16 @@ impl Importer<'_> {
         label: String,
     ) -> Result<(), Refusal> {
         let mut rest = Remainder::new(&mut tree);
-        let metadata = rest.pairs(16, &message.metadata_props, &mut tree);
+        let metadata = rest.pairs(field::graph::METADATA_PROPS, &message.metadata_props, &mut tree);
         let mut annotations = Vec::new();
         for (index, annotation) in message.quantization_annotation.iter().enumerate() {
             let name = self.text(annotation.tensor_name.as_deref().unwrap_or_default());
-            let tree = tree.take(14, index);
+            let tree = tree.take(field::graph::QUANTIZATION_ANNOTATION, index);
             annotations.push((name, extra::encode(annotation, MessageKind::TensorAnnotation, &tree)));
         }
         let draft = self.c.graph_mut(id);
-        draft.name = rest.text(2, &message.name, false).into();
-        draft.doc = rest.text(10, &message.doc_string, false).into();
+        draft.name = rest.text(field::graph::NAME, &message.name, false).into();
+        draft.doc = rest.text(field::graph::DOC_STRING, &message.doc_string, false).into();
         draft.extra = rest.finish();
         draft.metadata = metadata;
         draft.annotations = annotations;
@@ -198,31 +200,33 @@ impl Importer<'_> {
             if name.is_empty() {
                 return Err(self.refuse(format!("input {index}"), "it has no name"));
             }
-            let declaration = types::read_declaration(info, tree.take(11, index), 0);
+            let declaration = types::read_declaration(info, tree.take(field::graph::INPUT, index), 0);
             let value = self.define(id, name, declaration.ty.clone(), None)?;
             self.c.add_input(id, value, declaration);
         }
         for (index, tensor) in message.initializer.into_iter().enumerate() {
-            self.initializer(id, index, tensor, tree.take(5, index))?;
+            self.initializer(id, index, tensor, tree.take(field::graph::INITIALIZER, index))?;
         }
         for (index, mut tensor) in message.sparse_initializer.into_iter().enumerate() {
             let name = tensor.values.as_mut().and_then(|values| values.name.take()).unwrap_or_default();
             let place = format!("sparse initializer '{name}'");
-            let read = tensors::read_sparse(tensor, tree.take(15, index), self.files);
+            let read =
+                tensors::read_sparse(tensor, tree.take(field::graph::SPARSE_INITIALIZER, index), self.files);
             let tensor = read.map_err(|what| self.refuse(place.as_str(), what))?;
             for part in [&tensor.values, &tensor.indices] {
                 self.note_missing(None, &place, &part.data);
             }
             self.constant(id, index, &name, Constant::Sparse(tensor.into()))?;
         }
-        self.nodes(id, message.node, &mut tree, 1)?;
+        self.nodes(id, message.node, &mut tree, field::graph::NODE)?;
         for (index, info) in message.output.iter().enumerate() {
             let name = info.name.as_deref().unwrap_or_default();
-            let declaration = types::read_declaration(info, tree.take(12, index), 0);
+            let declaration = types::read_declaration(info, tree.take(field::graph::OUTPUT, index), 0);
             self.output(id, index, name, declaration)?;
         }
         for (index, info) in message.value_info.iter().enumerate() {
-            let declaration = types::read_declaration(info, tree.take(13, index), index as u32);
+            let declaration =
+                types::read_declaration(info, tree.take(field::graph::VALUE_INFO, index), index as u32);
             self.declare(id, info.name.as_deref().unwrap_or_default(), declaration);
         }
         self.leave(id)
@@ -236,12 +240,12 @@ impl Importer<'_> {
         calls: &mut Calls,
     ) -> Result<Function, Refusal> {
         let mut rest = Remainder::new(&mut tree);
-        let name = self.text(rest.text(1, &message.name, true));
-        let domain = self.text(rest.text(10, &message.domain, true));
-        let overload = self.text(rest.text(13, &message.overload, false));
-        let doc = rest.text(8, &message.doc_string, false).into();
-        let metadata = rest.pairs(14, &message.metadata_props, &mut tree);
-        let opsets = rest.opsets(9, &message.opset_import, &mut tree);
+        let name = self.text(rest.text(field::function::NAME, &message.name, true));
+        let domain = self.text(rest.text(field::function::DOMAIN, &message.domain, true));
+        let overload = self.text(rest.text(field::function::OVERLOAD, &message.overload, false));
+        let doc = rest.text(field::function::DOC_STRING, &message.doc_string, false).into();
+        let metadata = rest.pairs(field::function::METADATA_PROPS, &message.metadata_props, &mut tree);
+        let opsets = rest.opsets(field::function::OPSET_IMPORT, &message.opset_import, &mut tree);
         let extra = rest.finish();
         let graph = self.c.add_graph(GraphKind::Function(index as u32));
         let draft = self.c.graph_mut(graph);
@@ -260,18 +264,25 @@ impl Importer<'_> {
             let value = self.define(graph, input, Type::Unknown, None)?;
             self.c.add_input(graph, value, Declaration::default());
         }
-        self.nodes(graph, message.node, &mut tree, 7)?;
+        self.nodes(graph, message.node, &mut tree, field::function::NODE)?;
         for (index, output) in message.output.iter().enumerate() {
             self.output(graph, index, output, Declaration::default())?;
         }
         for (index, info) in message.value_info.iter().enumerate() {
-            let declaration = types::read_declaration(info, tree.take(12, index), index as u32);
+            let declaration =
+                types::read_declaration(info, tree.take(field::function::VALUE_INFO, index), index as u32);
             self.declare(graph, info.name.as_deref().unwrap_or_default(), declaration);
         }
         let mut defaults = Vec::new();
         for (index, attribute) in message.attribute_proto.into_iter().enumerate() {
             let place = format!("default of attribute '{}'", attribute.name.as_deref().unwrap_or_default());
-            defaults.push(self.attribute(None, graph, attribute, tree.take(11, index), &place)?);
+            defaults.push(self.attribute(
+                None,
+                graph,
+                attribute,
+                tree.take(field::function::ATTRIBUTE_PROTO, index),
+                &place,
+            )?);
         }
         self.leave(graph)?;
         let attributes = message.attribute.iter().map(|name| self.text(name)).collect();
@@ -323,14 +334,19 @@ impl Importer<'_> {
         let id = self.c.reserve_node();
         let mut rest = Remainder::new(&mut tree);
         let mut node = Node::new(graph, "");
-        node.name = self.text(rest.text(3, &message.name, false));
-        node.op_type = self.text(rest.text(4, &message.op_type, true));
-        node.domain = self.text(rest.text(7, &message.domain, false));
-        node.overload = self.text(rest.text(8, &message.overload, false));
-        node.doc = self.text(rest.text(6, &message.doc_string, false));
-        node.metadata = rest.pairs(9, &message.metadata_props, &mut tree);
+        node.name = self.text(rest.text(field::node::NAME, &message.name, false));
+        node.op_type = self.text(rest.text(field::node::OP_TYPE, &message.op_type, true));
+        node.domain = self.text(rest.text(field::node::DOMAIN, &message.domain, false));
+        node.overload = self.text(rest.text(field::node::OVERLOAD, &message.overload, false));
+        node.doc = self.text(rest.text(field::node::DOC_STRING, &message.doc_string, false));
+        node.metadata = rest.pairs(field::node::METADATA_PROPS, &message.metadata_props, &mut tree);
         for (index, configuration) in message.device_configurations.iter().enumerate() {
-            rest.keep(10, configuration, MessageKind::NodeDeviceConfiguration, tree.take(10, index));
+            rest.keep(
+                field::node::DEVICE_CONFIGURATIONS,
+                configuration,
+                MessageKind::NodeDeviceConfiguration,
+                tree.take(field::node::DEVICE_CONFIGURATIONS, index),
+            );
         }
         node.extra = rest.finish();
         node.outputs = outputs.into();
@@ -348,7 +364,13 @@ impl Importer<'_> {
             });
         }
         for (index, attribute) in message.attribute.into_iter().enumerate() {
-            node.attributes.push(self.attribute(Some(id), graph, attribute, tree.take(5, index), &place)?);
+            node.attributes.push(self.attribute(
+                Some(id),
+                graph,
+                attribute,
+                tree.take(field::node::ATTRIBUTE, index),
+                &place,
+            )?);
         }
         self.c.set_node(id, node);
         Ok(())

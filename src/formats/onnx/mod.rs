@@ -5,6 +5,7 @@ pub mod calls;
 pub mod export;
 pub mod external;
 pub mod extra;
+pub mod field;
 pub mod import;
 pub mod proto;
 pub mod save;

@@ -4,22 +4,12 @@ use bytes::Bytes;
 
 use super::external::{DataFiles, Placement};
 use super::extra::{Kept, Remainder};
+use super::field;
 use super::proto::{SparseTensorProto, TensorProto, tensor_proto};
 use super::schema::MessageKind;
 use super::wire::Unknown;
 use crate::ir::tensor::{Data, Dims, Encoding, SparseTensor, Tensor};
 use crate::ir::{ElementType, Text};
-
-mod field {
-    pub const DATA_TYPE: u32 = 2;
-    pub const SEGMENT: u32 = 3;
-    pub const NAME: u32 = 8;
-    pub const RAW_DATA: u32 = 9;
-    pub const DOC: u32 = 12;
-    pub const EXTERNAL_DATA: u32 = 13;
-    pub const DATA_LOCATION: u32 = 14;
-    pub const METADATA: u32 = 16;
-}
 
 /// A tensor; `Err` says what is wrong with it. The name of an initializer is the caller's: it clears it before.
 pub fn read_tensor(
@@ -29,13 +19,18 @@ pub fn read_tensor(
 ) -> Result<Tensor, String> {
     let mut rest = Remainder::new(&mut tree);
     let element = ElementType(message.data_type.unwrap_or_default());
-    rest.int(field::DATA_TYPE, message.data_type.map(i64::from), true);
-    let name: Text = rest.text(field::NAME, &message.name, false).into();
-    let doc: Text = rest.text(field::DOC, &message.doc_string, false).into();
-    let metadata = rest.pairs(field::METADATA, &message.metadata_props, &mut tree);
-    let location = rest.int(field::DATA_LOCATION, message.data_location.map(i64::from), false);
+    rest.int(field::tensor::DATA_TYPE, message.data_type.map(i64::from), true);
+    let name: Text = rest.text(field::tensor::NAME, &message.name, false).into();
+    let doc: Text = rest.text(field::tensor::DOC_STRING, &message.doc_string, false).into();
+    let metadata = rest.pairs(field::tensor::METADATA_PROPS, &message.metadata_props, &mut tree);
+    let location = rest.int(field::tensor::DATA_LOCATION, message.data_location.map(i64::from), false);
     if let Some(segment) = &message.segment {
-        rest.keep(field::SEGMENT, segment, MessageKind::TensorSegment, tree.take(field::SEGMENT, 0));
+        rest.keep(
+            field::tensor::SEGMENT,
+            segment,
+            MessageKind::TensorSegment,
+            tree.take(field::tensor::SEGMENT, 0),
+        );
     }
     let dims = read_dims(&message.dims)?;
     let count = element_count(&dims)?;
@@ -48,16 +43,16 @@ pub fn read_tensor(
         if typed.is_some() || message.raw_data.as_ref().is_some_and(|raw| !raw.is_empty()) {
             return Err("data stands both in the model and in an external file".to_owned());
         }
-        rest.presence(field::RAW_DATA, message.raw_data.is_some(), true, false);
+        rest.presence(field::tensor::RAW_DATA, message.raw_data.is_some(), true, false);
         if element == ElementType::STRING {
             return Err("strings cannot be in an external file".to_owned());
         }
-        let entries = rest.pairs(field::EXTERNAL_DATA, &message.external_data, &mut tree);
+        let entries = rest.pairs(field::tensor::EXTERNAL_DATA, &message.external_data, &mut tree);
         (files.read(&entries, wanted)?, Encoding::External(entries.into()))
     } else if location == 0 {
         for (index, entry) in message.external_data.iter().enumerate() {
-            let tree = tree.take(field::EXTERNAL_DATA, index);
-            rest.keep(field::EXTERNAL_DATA, entry, MessageKind::StringStringEntry, tree);
+            let tree = tree.take(field::tensor::EXTERNAL_DATA, index);
+            rest.keep(field::tensor::EXTERNAL_DATA, entry, MessageKind::StringStringEntry, tree);
         }
         match (message.raw_data, typed) {
             (Some(raw), None) => (raw_data(raw, element, &dims, wanted)?, Encoding::Raw),
@@ -89,9 +84,10 @@ pub fn read_sparse(
     let (Some(values), Some(indices)) = (message.values, message.indices) else {
         return Err("a sparse tensor needs both values and indices".to_owned());
     };
-    let values = read_tensor(values, tree.take(1, 0), files).map_err(|what| format!("its values: {what}"))?;
-    let indices =
-        read_tensor(indices, tree.take(2, 0), files).map_err(|what| format!("its indices: {what}"))?;
+    let values = read_tensor(values, tree.take(field::sparse::VALUES, 0), files)
+        .map_err(|what| format!("its values: {what}"))?;
+    let indices = read_tensor(indices, tree.take(field::sparse::INDICES, 0), files)
+        .map_err(|what| format!("its indices: {what}"))?;
     Ok(SparseTensor { values, indices, dims, extra: rest.finish() })
 }
 
@@ -340,11 +336,12 @@ pub fn write_tensor(
     let mut kept = Kept::<TensorProto>::of(&tensor.extra, MessageKind::Tensor);
     let mut message = TensorProto {
         dims: write_dims(&tensor.dims)?,
-        data_type: kept.int(field::DATA_TYPE, tensor.element.0.into(), true).map(|v| v as i32),
+        data_type: kept.int(field::tensor::DATA_TYPE, tensor.element.0.into(), true).map(|v| v as i32),
         segment: kept.fields.segment.take(),
-        name: kept.text(field::NAME, &tensor.name, false),
-        doc_string: kept.text(field::DOC, &tensor.doc, false),
-        metadata_props: kept.pairs(field::METADATA, &tensor.metadata, |m| &mut m.metadata_props),
+        name: kept.text(field::tensor::NAME, &tensor.name, false),
+        doc_string: kept.text(field::tensor::DOC_STRING, &tensor.doc, false),
+        metadata_props: kept
+            .pairs(field::tensor::METADATA_PROPS, &tensor.metadata, |m| &mut m.metadata_props),
         ..TensorProto::default()
     };
     if let Data::Missing(reason) = &tensor.data {
@@ -353,13 +350,14 @@ pub fn write_tensor(
     match placement.place(tensor)? {
         Some(entries) => {
             message.data_location = Some(tensor_proto::DataLocation::External as i32);
-            message.raw_data = kept.present(field::RAW_DATA, true, false).then(Bytes::new);
-            message.external_data = kept.pairs(field::EXTERNAL_DATA, &entries, |m| &mut m.external_data);
+            message.raw_data = kept.present(field::tensor::RAW_DATA, true, false).then(Bytes::new);
+            message.external_data =
+                kept.pairs(field::tensor::EXTERNAL_DATA, &entries, |m| &mut m.external_data);
         }
         None => {
-            message.data_location = kept.int(field::DATA_LOCATION, 0, false).map(|v| v as i32);
+            message.data_location = kept.int(field::tensor::DATA_LOCATION, 0, false).map(|v| v as i32);
             if matches!(tensor.encoding, Encoding::External(_)) {
-                kept.forget(field::EXTERNAL_DATA);
+                kept.forget(field::tensor::EXTERNAL_DATA);
             } else {
                 message.external_data = std::mem::take(&mut kept.fields.external_data);
             }
@@ -401,8 +399,8 @@ pub fn write_sparse(
     if let Some(name) = name {
         values.name = Some(name.to_owned());
     }
-    kept.tree.put(1, 0, values_tree);
-    kept.tree.put(2, 0, indices_tree);
+    kept.tree.put(field::sparse::VALUES, 0, values_tree);
+    kept.tree.put(field::sparse::INDICES, 0, indices_tree);
     let dims = write_dims(&tensor.dims)?;
     Ok((SparseTensorProto { values: Some(values), indices: Some(indices), dims }, kept.tree))
 }

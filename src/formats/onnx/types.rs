@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::extra::{self, Kept, Remainder};
+use super::field;
 use super::proto::{TensorShapeProto, TypeProto, ValueInfoProto, tensor_shape_proto, type_proto};
 use super::schema::MessageKind;
 use super::wire::Unknown;
@@ -104,16 +105,12 @@ pub fn write_typed(declaration: &Declaration) -> (Option<TypeProto>, Unknown) {
     (write_type(&declaration.ty), Unknown::default())
 }
 
-const VALUE_INFO_NAME: u32 = 1;
-const VALUE_INFO_TYPE: u32 = 2;
-const VALUE_INFO_METADATA: u32 = 4;
-
 /// What a file declares about a value; the name is the caller's business.
 pub fn read_declaration(message: &ValueInfoProto, mut tree: Unknown, position: u32) -> Declaration {
     let mut rest = Remainder::new(&mut tree);
-    rest.text(VALUE_INFO_NAME, &message.name, true);
-    let metadata = rest.pairs(VALUE_INFO_METADATA, &message.metadata_props, &mut tree);
-    let (ty, raw) = read_typed(message.r#type.as_ref(), tree.take(VALUE_INFO_TYPE, 0));
+    rest.text(field::value_info::NAME, &message.name, true);
+    let metadata = rest.pairs(field::value_info::METADATA_PROPS, &message.metadata_props, &mut tree);
+    let (ty, raw) = read_typed(message.r#type.as_ref(), tree.take(field::value_info::TYPE, 0));
     let doc = message.doc_string.as_deref().map(Into::into);
     Declaration { ty, raw, doc, metadata, extra: rest.finish(), position }
 }
@@ -123,12 +120,13 @@ pub fn write_declaration(name: &str, declaration: &Declaration) -> (ValueInfoPro
     let mut kept = Kept::<ValueInfoProto>::of(&declaration.extra, MessageKind::ValueInfo);
     let (ty, tree) = write_typed(declaration);
     let message = ValueInfoProto {
-        name: kept.text(VALUE_INFO_NAME, name, true),
+        name: kept.text(field::value_info::NAME, name, true),
         r#type: ty,
         doc_string: declaration.doc.as_deref().map(str::to_owned),
-        metadata_props: kept.pairs(VALUE_INFO_METADATA, &declaration.metadata, |m| &mut m.metadata_props),
+        metadata_props: kept
+            .pairs(field::value_info::METADATA_PROPS, &declaration.metadata, |m| &mut m.metadata_props),
     };
-    kept.tree.put(VALUE_INFO_TYPE, 0, tree);
+    kept.tree.put(field::value_info::TYPE, 0, tree);
     (message, kept.tree)
 }
 
