@@ -3,7 +3,7 @@
 
 use passlens::facts::Facts;
 use passlens::formats;
-use passlens::ir::{Dim, Type};
+use passlens::ir::{Attribute, Dim, Node, NodeId, PatchBuilder, Type, ValueId};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -68,4 +68,73 @@ fn what_is_known_of_the_shared_models_does_not_shrink() {
         std::fs::write(TABLE, rows).unwrap();
     }
     assert!(bless || low.is_empty(), "less is known than before: {low:#?}");
+}
+
+fn shared(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(file)
+}
+
+#[test]
+fn a_lying_declaration_is_a_problem_and_does_not_win() {
+    let path = shared("cases/value_info_lies.onnx");
+    if !path.exists() {
+        eprintln!("not there, not looked at: {}", path.display());
+        return;
+    }
+    let model = formats::open(&path).unwrap().model;
+    let facts = Facts::infer(&model);
+    let a = model.find_value(model.main(), "a").unwrap();
+    assert_eq!(facts.ty(&model, a).to_string(), "float[N, 3]");
+    assert!(facts.problems().iter().any(|p| p.value == a), "{:?}", facts.problems());
+}
+
+#[test]
+fn following_patches_and_their_inverses_agrees_with_inferring_anew() {
+    let path = shared("models/bert_12l_ts_op14.onnx");
+    if !path.exists() {
+        eprintln!("not there, not looked at: {}", path.display());
+        return;
+    }
+    let mut model = formats::open(&path).unwrap().model;
+    let before = Facts::infer(&model);
+    let mut facts = before.clone();
+    let transposes: Vec<_> =
+        model.nodes_of(model.main()).filter(|(_, n)| n.is("Transpose")).map(|(id, _)| id).collect();
+    let mut inverses = Vec::new();
+    for id in &transposes {
+        // The transpose and its inverse in place of the plain input: new nodes and values, equal meaning.
+        let node = model.node(*id).clone();
+        let rank = facts.ty(&model, node.input(0).unwrap()).rank().unwrap() as i64;
+        let mut p = PatchBuilder::new(&model);
+        let middle = p.value(node.graph, "reversed", Type::Unknown);
+        let again = p.value(node.graph, "restored", Type::Unknown);
+        for (from, to) in [(node.input(0).unwrap(), middle), (middle, again)] {
+            let mut reverse = Node::new(node.graph, "Transpose");
+            reverse.inputs.push(Some(from));
+            reverse.outputs.push(Some(to));
+            reverse.attributes.push(Attribute::new("perm", (0..rank).rev().collect::<Vec<i64>>()));
+            p.node_before(*id, reverse).unwrap();
+        }
+        p.set_inputs(*id, [Some(again)]);
+        let mut patch = p.finish();
+        let (nodes, values, _) = model.id_bounds();
+        patch.resolve(&mut |k| NodeId(nodes + k), &mut |k| ValueId(values + k));
+        let (inverse, touched) = model.apply(&patch).unwrap();
+        facts.update(&model, &touched);
+        inverses.push(inverse);
+    }
+    assert!(inverses.len() > 10);
+    let anew = Facts::infer(&model);
+    for (id, v) in model.values() {
+        let (followed, inferred) = (facts.ty(&model, id), anew.ty(&model, id));
+        assert!(followed == inferred, "{}: {followed} by following, {inferred} anew", v.name);
+    }
+    for inverse in inverses.iter().rev() {
+        let (_, touched) = model.apply(inverse).unwrap();
+        facts.update(&model, &touched);
+    }
+    for (id, v) in model.values() {
+        let (followed, inferred) = (facts.ty(&model, id), before.ty(&model, id));
+        assert!(followed == inferred, "{}: {followed} by following, {inferred} anew", v.name);
+    }
 }

@@ -228,3 +228,79 @@ fn widened(fact: &Fact, round: usize) -> Fact {
 fn inputs(model: &Model, body: GraphId) -> Vec<ValueId> {
     model.get_graph(body).map(|g| g.inputs.iter().map(|p| p.value).collect()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::facts::Facts;
+    use crate::ir::{Builder, Dim, ElementType, Model, Tensor, ValueId};
+
+    fn text(model: &Model, value: ValueId) -> String {
+        Facts::infer(model).ty(model, value).to_string()
+    }
+
+    /// A loop that carries one tensor through `step` and stacks it.
+    fn looped(step: impl FnOnce(&mut Builder, ValueId) -> ValueId) -> (Model, Vec<ValueId>) {
+        let mut b = Builder::new("loop", 17);
+        let x = b.input("x", ElementType::FLOAT, &["n".into(), 4.into()]);
+        let trips = b.constant("trips", Tensor::from_i64(&[], &[3]));
+        let go = b.constant("go", Tensor::from_bool(&[], &[true]));
+        let body = |b: &mut Builder| {
+            b.input("i", ElementType::INT64, &[]);
+            let c = b.input("c", ElementType::BOOL, &[]);
+            let state = b.input("state", ElementType::FLOAT, &[1.into(), 4.into()]);
+            let on = b.op("Identity", &[c]).one();
+            let next = step(b, state);
+            let scan = b.op("Relu", &[next]).one();
+            for v in [on, next, scan] {
+                b.output(v);
+            }
+        };
+        let outputs = b.op("Loop", &[trips, go, x]).body("body", body).outputs(2);
+        outputs.iter().for_each(|v| b.output(*v));
+        (b.finish().unwrap(), outputs)
+    }
+
+    #[test]
+    fn a_carried_shape_that_stays_is_known_after_the_loop() {
+        let (model, outputs) = looped(|b, s| b.op("Tanh", &[s]).one());
+        assert_eq!(text(&model, outputs[0]), "float[n, 4]");
+        assert_eq!(text(&model, outputs[1]), "float[3, n, 4]");
+    }
+
+    #[test]
+    fn a_carried_shape_that_grows_is_not() {
+        let (model, outputs) = looped(|b, s| b.op("Concat", &[s, s]).attr("axis", 0i64).one());
+        let facts = Facts::infer(&model);
+        let shape = facts.ty(&model, outputs[0]).shape().unwrap();
+        assert_eq!(shape[1], Dim::Fixed(4));
+        assert!(!matches!(&shape[0], Dim::Fixed(_)) && shape[0] != Dim::symbol("n"), "{shape:?}");
+    }
+
+    #[test]
+    fn a_carried_rank_that_grows_leaves_the_element_type() {
+        let (model, outputs) = looped(|b, s| b.op("Unsqueeze", &[s]).attr("axes", [0i64]).one());
+        assert_eq!(Facts::infer(&model).ty(&model, outputs[0]).rank(), None);
+    }
+
+    #[test]
+    fn branches_agree_where_their_dimensions_do() {
+        let mut b = Builder::new("if", 17);
+        let x = b.input("x", ElementType::FLOAT, &["n".into(), 4.into()]);
+        let c = b.input("c", ElementType::BOOL, &[]);
+        let then = |b: &mut Builder| {
+            let y = b.op("Relu", &[x]).one();
+            b.output(y);
+        };
+        let otherwise = |b: &mut Builder| {
+            let y = b.op("Concat", &[x, x]).attr("axis", 1i64).one();
+            b.output(y);
+        };
+        let y = b.op("If", &[c]).body("then_branch", then).body("else_branch", otherwise).one();
+        b.output(y);
+        let model = b.finish().unwrap();
+        let facts = Facts::infer(&model);
+        let shape = facts.ty(&model, y).shape().unwrap();
+        assert_eq!(shape[0], Dim::symbol("n"));
+        assert!(shape[1].fixed().is_none());
+    }
+}

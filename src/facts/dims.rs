@@ -78,8 +78,26 @@ pub fn broadcast(a: &Dim, b: &Dim) -> Dim {
         // The other is 1 or the same, else the run fails.
         (Dim::Fixed(n), _) | (_, Dim::Fixed(n)) => Dim::Fixed(*n),
         _ if a.surely_equals(b) => a.clone(),
+        // A table cut to a length: where min(length, rows) is not the length, the run fails.
+        (Dim::Symbolic(x), Dim::Symbolic(y)) if is_cut(x, y) => b.clone(),
+        (Dim::Symbolic(x), Dim::Symbolic(y)) if is_cut(y, x) => a.clone(),
+        // The larger of a dimension and 0 is the dimension.
+        (Dim::Symbolic(x), Dim::Symbolic(y)) if is_held_up(x, y) => b.clone(),
+        (Dim::Symbolic(x), Dim::Symbolic(y)) if is_held_up(y, x) => a.clone(),
         _ => Dim::Unknown,
     }
+}
+
+/// True when `cut` is the smaller of `whole` and a number of at least 2.
+fn is_cut(cut: &Expr, whole: &Expr) -> bool {
+    let of = |x: &Expr, n: &Expr| x == whole && n.as_constant().is_some_and(|n| n >= 2);
+    cut.as_min().is_some_and(|(a, b)| of(a, b) || of(b, a))
+}
+
+/// True when `held` is the larger of `whole` and 0.
+fn is_held_up(held: &Expr, whole: &Expr) -> bool {
+    let zero = |n: &Expr| n.as_constant() == Some(0);
+    held.as_max().is_some_and(|(a, b)| (a == whole && zero(b)) || (b == whole && zero(a)))
 }
 
 /// Shape of several broadcast together.
@@ -126,6 +144,8 @@ pub fn reshaped(input: Option<&[Dim]>, target: &[Option<Expr>], allow_zero: bool
     let number = |e: &Option<Expr>| e.as_ref().and_then(Expr::as_constant);
     let mut shape: Shape = Shape::new();
     let mut inferred = None;
+    let is_dimension =
+        |e: &Expr| input.is_some_and(|s| s.iter().any(|d| matches!(d, Dim::Symbolic(d) if d == e)));
     // An element that is not a number could be 0 or -1 at run time; a product of dimensions is at least 0, and 0 would
     // copy. It is taken as a dimension only when the copied one is the same or the element is 1 or more.
     for (i, e) in target.iter().enumerate() {
@@ -136,7 +156,7 @@ pub fn reshaped(input: Option<&[Dim]>, target: &[Option<Expr>], allow_zero: bool
             }
             (Some(0), _) if !allow_zero => input.and_then(|s| s.get(i)).cloned().unwrap_or(Dim::Unknown),
             (Some(n), _) => u64::try_from(n).map_or(Dim::Unknown, Dim::Fixed),
-            (None, Some(e)) if e.is_never_negative() => Dim::from_expr(e.clone()),
+            (None, Some(e)) if e.is_never_negative() || is_dimension(e) => Dim::from_expr(e.clone()),
             (None, _) => Dim::Unknown,
         });
     }
@@ -286,8 +306,13 @@ fn sliced_expr(d: Option<&Expr>, start: &Expr, end: &Expr, step: i64) -> Option<
         if far(e, -1) {
             return Some(Expr::constant(0));
         }
-        let counted = if negative(e)? { d.add(e)? } else { e.clone() };
-        Some(smallest(&not_negative(&counted), d))
+        let from_end = d.add(e)?;
+        // The dimension's own size, counted from the end: the first element, also when that size is 0.
+        if from_end.as_constant() == Some(0) {
+            return Some(from_end);
+        }
+        // A dimension is 0 or more, also where its expression does not show it.
+        Some(if negative(e)? { not_negative(&from_end) } else { smallest(e, d) })
     };
     steps(&not_negative(&clamp(end)?.sub(&clamp(start)?)?), step)
 }

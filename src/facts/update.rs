@@ -143,3 +143,59 @@ impl Work<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Builder, Edit, ElementType, Patch, Type};
+
+    fn text(facts: &Facts, model: &Model, value: ValueId) -> String {
+        facts.ty(model, value).to_string()
+    }
+
+    /// An operator that nobody knows, read by a chain.
+    fn mystery() -> (Model, NodeId, ValueId) {
+        let mut b = Builder::new("chain", 17);
+        let x = b.input("x", ElementType::FLOAT, &["n".into(), 4.into()]);
+        let m = b.op("Mystery", &[x]).one();
+        let r = b.op("Relu", &[m]).one();
+        let y = b.op("Transpose", &[r]).one();
+        b.output(y);
+        let model = b.finish().unwrap();
+        let first = model.nodes_of(model.main()).next().unwrap().0;
+        (model, first, y)
+    }
+
+    fn apply(model: &mut Model, facts: &mut Facts, edit: Edit) -> Patch {
+        let (inverse, touched) = model.apply(&Patch { edits: vec![edit], reads: Vec::new() }).unwrap();
+        facts.update(model, &touched);
+        inverse
+    }
+
+    #[test]
+    fn what_becomes_known_travels_down() {
+        let (mut model, node, y) = mystery();
+        let mut facts = Facts::infer(&model);
+        assert_eq!(text(&facts, &model, y), "unknown");
+        let known =
+            Edit::SetOperator { node, domain: "".into(), op_type: "Tanh".into(), overload: "".into() };
+        apply(&mut model, &mut facts, known);
+        assert_eq!(text(&facts, &model, y), "float[4, n]");
+    }
+
+    #[test]
+    fn another_input_type_replaces_what_was_known_and_back() {
+        let (mut model, node, y) = mystery();
+        let mut facts = Facts::infer(&model);
+        let known =
+            Edit::SetOperator { node, domain: "".into(), op_type: "Tanh".into(), overload: "".into() };
+        apply(&mut model, &mut facts, known);
+        let x = model.graph(model.main()).inputs[0].value;
+        let ty = Type::tensor(ElementType::FLOAT, [8.into(), 4.into()]);
+        let inverse = apply(&mut model, &mut facts, Edit::SetType { value: x, ty, declaration: None });
+        assert_eq!(text(&facts, &model, y), "float[4, 8]");
+        let (_, touched) = model.apply(&inverse).unwrap();
+        facts.update(&model, &touched);
+        assert_eq!(text(&facts, &model, y), "float[4, n]");
+    }
+}

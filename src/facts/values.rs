@@ -69,12 +69,12 @@ static CALCULATIONS: LazyLock<FxHashMap<&'static str, Calculation>> = LazyLock::
 
 /// Adds what can be known of the elements of a node's outputs.
 pub(super) fn attach(op: &Operator, outputs: &mut Outputs) {
-    if op.name() == "Split" {
+    if op.op_type() == "Split" {
         return attach_split(op, outputs);
     }
     let Some(first) = outputs.first_mut() else { return };
     let Some(sizes) = small(&first.ty) else { return };
-    let Some(calculate) = CALCULATIONS.get(op.name()) else { return };
+    let Some(calculate) = CALCULATIONS.get(op.op_type()) else { return };
     first.elements = calculate(op, &sizes).and_then(|list| kept(list, first));
 }
 
@@ -260,7 +260,7 @@ fn rounded(op: &Operator, out: &[usize], up: bool) -> Option<List> {
 fn divided(op: &Operator, out: &[usize], up: bool) -> Option<List> {
     let (producer, _) = op.model.get_value(op.node.input(0)?)?.node()?;
     let division = Operator::new(op.model, op.facts, op.model.get_node(producer)?)?;
-    if division.name() != "Div" || division.opset < 7 {
+    if division.op_type() != "Div" || division.opset < 7 {
         return None;
     }
     let ((a_sizes, a), (b_sizes, b)) = (known(&division, 0)?, known(&division, 1)?);
@@ -276,7 +276,7 @@ fn divided(op: &Operator, out: &[usize], up: bool) -> Option<List> {
 }
 
 fn cast(op: &Operator, out: &[usize]) -> Option<List> {
-    let to = match op.name() {
+    let to = match op.op_type() {
         "CastLike" => op.element(1)?,
         _ => super::operators::cast_target(op)?,
     };
@@ -320,7 +320,7 @@ fn constant_of_shape(op: &Operator, out: &[usize]) -> Option<List> {
 
 fn spread(op: &Operator, out: &[usize]) -> Option<List> {
     let (sizes, elements) = known(op, 0)?;
-    let tiled = op.name() == "Tile";
+    let tiled = op.op_type() == "Tile";
     if tiled && sizes.len() != out.len() {
         return None;
     }
@@ -451,5 +451,65 @@ fn attach_split(op: &Operator, outputs: &mut Outputs) {
         let Some((part, after)) = rest.split_at_checked(count) else { return };
         fact.elements = kept(part.to_vec(), fact);
         rest = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::facts::Facts;
+    use crate::ir::{Builder, Dim, ElementType, Tensor};
+
+    #[test]
+    fn a_reshape_target_computed_from_a_shape_is_known() {
+        let mut b = Builder::new("chain", 17);
+        let x = b.input("x", ElementType::FLOAT, &["batch".into(), "seq".into(), 48.into()]);
+        let shape = b.op("Shape", &[x]).one();
+        let zero = b.constant("zero", Tensor::from_i64(&[], &[0]));
+        let batch = b.op("Gather", &[shape, zero]).one();
+        let axis = b.constant("axis", Tensor::ints(&[0]));
+        let batch = b.op("Unsqueeze", &[batch, axis]).one();
+        let rest = b.constant("rest", Tensor::ints(&[-1, 4, 12]));
+        let target = b.op("Concat", &[batch, rest]).attr("axis", 0i64).one();
+        let y = b.op("Reshape", &[x, target]).one();
+        b.output(y);
+        let model = b.finish().unwrap();
+        let facts = Facts::infer(&model);
+        assert_eq!(facts.ty(&model, y).to_string(), "float[batch, seq, 4, 12]");
+        let ints: Vec<String> =
+            facts.ints(&model, target).unwrap().into_iter().map(|e| e.unwrap().to_string()).collect();
+        assert_eq!(ints, ["batch", "-1", "4", "12"]);
+    }
+
+    #[test]
+    fn large_integers_are_exact_and_narrow_ones_do_not_wrap() {
+        let big = (1i64 << 53) + 1;
+        let mut b = Builder::new("exact", 17);
+        let a = b.constant("a", Tensor::ints(&[big]));
+        let one = b.constant("one", Tensor::ints(&[1]));
+        let sum = b.op("Add", &[a, one]).one();
+        let narrow = b.op("Cast", &[sum]).attr("to", 6i64).one();
+        let most = b.constant("most", Tensor::ints(&[i64::MAX]));
+        let over = b.op("Add", &[most, one]).one();
+        [sum, narrow, over].iter().for_each(|v| b.output(*v));
+        let model = b.finish().unwrap();
+        let facts = Facts::infer(&model);
+        let only = |v| facts.ints(&model, v)?.first()?.as_ref()?.as_constant();
+        assert_eq!(only(sum), Some(big + 1));
+        assert_eq!(only(narrow), None);
+        assert_eq!(only(over), None);
+    }
+
+    #[test]
+    fn a_table_cut_to_the_length_of_the_input_is_broadcast_to_it() {
+        let mut b = Builder::new("positions", 17);
+        let x = b.input("x", ElementType::FLOAT, &["seq".into(), 2.into()]);
+        let table = b.constant("table", Tensor::from_f32(&[16, 2], &[0.0; 32]));
+        let shape = b.op("Shape", &[x]).attr("end", 1i64).one();
+        let start = b.constant("start", Tensor::ints(&[0]));
+        let rows = b.op("Slice", &[table, start, shape]).one();
+        let y = b.op("Add", &[x, rows]).one();
+        b.output(y);
+        let model = b.finish().unwrap();
+        assert_eq!(Facts::infer(&model).ty(&model, y).shape().unwrap()[0], Dim::symbol("seq"));
     }
 }

@@ -174,9 +174,60 @@ impl Expr {
         }
     }
 
+    /// The operands, when the expression is the smaller of two and nothing else.
+    pub fn as_min(&self) -> Option<(&Expr, &Expr)> {
+        match self.sole_atom() {
+            Some(Atom::Min(a, b)) => Some((a, b)),
+            _ => None,
+        }
+    }
+
+    /// The operands, when the expression is the larger of two and nothing else.
+    pub fn as_max(&self) -> Option<(&Expr, &Expr)> {
+        match self.sole_atom() {
+            Some(Atom::Max(a, b)) => Some((a, b)),
+            _ => None,
+        }
+    }
+
     /// True when the value is 0 or more whatever the sizes of the named dimensions; false when that is not certain.
     pub fn is_never_negative(&self) -> bool {
-        self.0.iter().all(|(m, k)| *k >= 0 && m.iter().all(Atom::is_never_negative))
+        self.is_never_negative_within(4)
+    }
+
+    fn is_never_negative_within(&self, attempts: usize) -> bool {
+        let mut below = self.0.iter().filter(|(m, k)| **k < 0 || !m.iter().all(Atom::is_never_negative));
+        let Some((m, k)) = below.next() else { return true };
+        // -k*floor(a/b) is at least -k*a/b, and -k*min(a, b) at least -k*a and at least -k*b.
+        if attempts == 0 || *k >= 0 {
+            return false;
+        }
+        let without = |by: &Expr, factor: i64, instead: &Expr| -> Option<Expr> {
+            let rest = self.sub(&Expr(Arc::new(BTreeMap::from([(m.clone(), *k)]))))?;
+            rest.mul(by)?.add(&instead.mul(&Expr::constant(factor))?)
+        };
+        let holds = |e: Option<Expr>| e.is_some_and(|e| e.is_never_negative_within(attempts - 1));
+        match m.as_slice() {
+            [Atom::FloorDiv(a, b)] if b.as_constant().is_some_and(|b| b > 0) => {
+                holds(without(b, *k, a))
+                    || self.coarser(a, b).any(|(part, by)| holds(without(&by, *k, &part)))
+            }
+            [Atom::Min(a, b)] => {
+                let one = Expr::constant(1);
+                holds(without(&one, *k, a)) || holds(without(&one, *k, b))
+            }
+            _ => false,
+        }
+    }
+
+    /// Terms floor(a/c) of the expression for which floor(a/b) is floor(floor(a/c)/(b/c)), each with b/c.
+    fn coarser<'e>(&'e self, a: &'e Expr, b: &'e Expr) -> impl Iterator<Item = (Expr, Expr)> + 'e {
+        self.0.keys().filter_map(move |m| match m.as_slice() {
+            [Atom::FloorDiv(x, c)] if x == a && c != b && c.as_constant().is_some_and(|c| c > 0) => {
+                Some((Expr(Arc::new(BTreeMap::from([(m.clone(), 1)]))), b.exact_div(c)?))
+            }
+            _ => None,
+        })
     }
 
     /// True when the expression, with all that is nested in it, has at most `limit` numbers and names: what is kept
@@ -386,6 +437,16 @@ mod tests {
         let less = h.sub(&Expr::constant(1)).unwrap();
         assert!(h.is_never_negative() && !less.is_never_negative());
         assert!(Expr::max(&less, &Expr::constant(0)).is_never_negative());
+        let remainder =
+            h.sub(&h.floor_div(&Expr::constant(2)).unwrap().mul(&Expr::constant(2)).unwrap()).unwrap();
+        assert!(
+            remainder.is_never_negative() && !remainder.sub(&Expr::constant(1)).unwrap().is_never_negative()
+        );
+        let of = |n: i64| h.floor_div(&Expr::constant(n)).unwrap();
+        assert!(of(8).sub(&of(16).mul(&Expr::constant(2)).unwrap()).unwrap().is_never_negative());
+        assert!(!of(8).sub(&of(16).mul(&Expr::constant(3)).unwrap()).unwrap().is_never_negative());
+        let left = h.sub(&Expr::min(&h, &Expr::constant(512))).unwrap();
+        assert!(left.is_never_negative());
         assert!(less.is_within(3) && !less.is_within(2));
         assert!(Expr::constant(0).is_within(1));
     }

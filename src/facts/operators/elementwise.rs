@@ -99,7 +99,7 @@ fn binary(op: &Operator) -> Option<Shape> {
 
 fn arithmetic(op: &Operator) -> Option<Outputs> {
     // Pow's operands may differ in type from operator set 12 on; the first is the result's. Elsewhere both are the same.
-    let element = if op.name() == "Pow" { op.element(0) } else { op.element(0).or(op.element(1)) };
+    let element = if op.op_type() == "Pow" { op.element(0) } else { op.element(0).or(op.element(1)) };
     one(element, binary(op))
 }
 
@@ -132,7 +132,7 @@ pub(in crate::facts) fn cast_target(op: &Operator) -> Option<ElementType> {
 fn cast(op: &Operator) -> Option<Outputs> {
     let element = cast_target(op)?;
     let same_width = op.element(0).is_some_and(|e| e.bits() == element.bits());
-    one(Some(element), op.shape(0).filter(|_| op.name() != "BitCast" || same_width).cloned())
+    one(Some(element), op.shape(0).filter(|_| op.op_type() != "BitCast" || same_width).cloned())
 }
 
 fn cast_like(op: &Operator) -> Option<Outputs> {

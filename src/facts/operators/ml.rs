@@ -106,7 +106,7 @@ fn classifier(op: &Operator) -> Option<Outputs> {
         Some(n) if n > 2 => Dim::Fixed(n as u64),
         _ => Dim::Unknown,
     };
-    let columns = if op.name() == "SVMClassifier" { Dim::Unknown } else { columns };
+    let columns = if op.op_type() == "SVMClassifier" { Dim::Unknown } else { columns };
     several([
         tensor(Some(label), shape([rows(op)])),
         tensor(Some(ElementType::FLOAT), shape([rows(op), columns])),
@@ -114,7 +114,7 @@ fn classifier(op: &Operator) -> Option<Outputs> {
 }
 
 fn regressor(op: &Operator) -> Option<Outputs> {
-    let targets = match op.name() {
+    let targets = match op.op_type() {
         "LinearRegressor" => op.int("targets", 1),
         "SVMRegressor" => Some(1),
         _ => op.int("n_targets", 1),

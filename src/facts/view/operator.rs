@@ -26,8 +26,7 @@ impl<'a> Operator<'a> {
     }
 
     /// Operator name.
-    #[allow(clippy::misnamed_getters)] // an operator's name is its type; the node's own name is another thing
-    pub fn name(&self) -> &'a str {
+    pub fn op_type(&self) -> &'a str {
         &self.node.op_type
     }
 

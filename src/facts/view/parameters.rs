@@ -95,7 +95,7 @@ impl Operator<'_> {
     /// Squeeze without axes needs fixed dimensions; a reduction without axes gives all of them, or none with
     /// `noop_with_empty_axes`. Unsqueeze's axes are those of its result.
     pub fn axes(&self) -> Option<Vec<i64>> {
-        let op = self.name();
+        let op = self.op_type();
         if op == "MeanVarianceNormalization" {
             let axes = self.list("axes")?.unwrap_or(&[0, 2, 3]).to_vec();
             return dims::normalized(&axes, self.rank(0));
@@ -134,7 +134,7 @@ impl Operator<'_> {
     /// The axis of an operator that has one, not negative. Softmax and its kin before operator set 13, and Flatten,
     /// treat everything from it on as one.
     pub fn axis(&self) -> Option<usize> {
-        let (default, rank) = match self.name() {
+        let (default, rank) = match self.op_type() {
             "Softmax" | "LogSoftmax" | "Hardmax" if self.opset < 13 => (Some(1), self.rank(0)),
             "Softmax" | "LogSoftmax" | "Hardmax" => (Some(-1), self.rank(0)),
             "Concat" => (if self.opset < 4 { Some(1) } else { None }, self.any_rank()),
@@ -154,7 +154,7 @@ impl Operator<'_> {
             (Some(v), _) => v.int()?,
             (None, d) => d?,
         };
-        if self.name() == "Flatten" && axis < 0 {
+        if self.op_type() == "Flatten" && axis < 0 {
             // The highest axis of Flatten is the rank itself, but -1 still means the last dimension.
             return usize::try_from(axis.checked_add(self.rank(0)? as i64)?).ok();
         }
@@ -167,7 +167,7 @@ impl Operator<'_> {
 
     /// Permutation of Transpose: result axis i is input axis `perm[i]`. Without the attribute, reversed.
     pub fn perm(&self) -> Option<Vec<usize>> {
-        if self.name() != "Transpose" {
+        if self.op_type() != "Transpose" {
             return None;
         }
         let rank = self.rank(0);
@@ -181,7 +181,7 @@ impl Operator<'_> {
 
     /// Bounds of Clip.
     pub fn clip(&self) -> Option<ClipBounds> {
-        if self.name() != "Clip" {
+        if self.op_type() != "Clip" {
             return None;
         }
         let attribute = |name| match self.node.attribute(name) {
@@ -197,7 +197,7 @@ impl Operator<'_> {
 
     /// Pad over all axes. `None` when the number of pads, or the rank when only some axes are given, is not known.
     pub fn pad(&self) -> Option<PadForm> {
-        if self.name() != "Pad" {
+        if self.op_type() != "Pad" {
             return None;
         }
         let mode = self.text("mode", "constant")?.to_owned();
@@ -235,7 +235,7 @@ impl Operator<'_> {
 
     /// Starts, ends, axes and steps of Slice. `None` when their number or the axes are not known.
     pub fn slice(&self) -> Option<SliceForm> {
-        if self.name() != "Slice" {
+        if self.op_type() != "Slice" {
             return None;
         }
         let number = |n: &i64| Some(Expr::constant(*n));
@@ -270,7 +270,7 @@ impl Operator<'_> {
 
     /// Sizes of Split's results along its axis, one an output; `None` when they are not known at all.
     pub fn split(&self) -> Option<Vec<Dim>> {
-        if self.name() != "Split" {
+        if self.op_type() != "Split" {
             return None;
         }
         let outputs = self.node.outputs.len();
@@ -303,7 +303,7 @@ impl Operator<'_> {
 
     /// Ratio of Dropout and whether it drops at all.
     pub fn dropout(&self) -> Option<DropoutForm> {
-        if self.name() != "Dropout" {
+        if self.op_type() != "Dropout" {
             return None;
         }
         if self.opset < 12 {
@@ -327,7 +327,7 @@ impl Operator<'_> {
 
     /// Mode of BatchNormalization.
     pub fn batch_norm(&self) -> Option<BatchNormForm> {
-        if self.name() != "BatchNormalization" {
+        if self.op_type() != "BatchNormalization" {
             return None;
         }
         let more_outputs = self.node.outputs.iter().skip(1).any(Option::is_some);
@@ -343,7 +343,7 @@ impl Operator<'_> {
 
     /// Shape that Reshape gives, with 0 and -1 resolved as far as is known; `None` when not even its rank is.
     pub fn reshape_target(&self) -> Option<Shape> {
-        if self.name() != "Reshape" {
+        if self.op_type() != "Reshape" {
             return None;
         }
         let target: Vec<Option<Expr>> = if self.opset < 5 {
