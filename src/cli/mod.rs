@@ -119,6 +119,7 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
         Some(Verb::Render(arguments)) => render::run(&arguments),
         Some(Verb::Diff(arguments)) => diff::run(&arguments),
         Some(Verb::Extract(arguments)) => extract::run(&arguments),
+        Some(Verb::Text(arguments)) => text::run(&arguments),
         None => {
             line.model.as_deref().map_or(Ok(()), no_verb)?;
             start::run(line.model.as_deref())

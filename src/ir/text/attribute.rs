@@ -85,10 +85,10 @@ enum One {
     Float(f32),
     Int(i64),
     String(Bytes),
-    Tensor(Tensor),
-    Sparse(SparseTensor),
-    Type(Declaration),
-    Graph(GraphText),
+    Tensor(Arc<Tensor>),
+    Sparse(Arc<SparseTensor>),
+    Type(Arc<Declaration>),
+    Graph(Box<GraphText>),
 }
 
 impl Parser<'_, '_> {
@@ -142,10 +142,10 @@ impl Parser<'_, '_> {
             (None | Some("float"), Some(One::Float(v))) => AttributeValue::Float(v),
             (None | Some("int"), Some(One::Int(v))) => AttributeValue::Int(v),
             (None | Some("string"), Some(One::String(v))) => AttributeValue::String(v),
-            (None | Some("tensor"), Some(One::Tensor(t))) => AttributeValue::Tensor(Arc::new(t)),
-            (None | Some("sparse_tensor"), Some(One::Sparse(t))) => AttributeValue::Sparse(Arc::new(t)),
-            (None | Some("type_proto"), Some(One::Type(t))) => AttributeValue::Type(Arc::new(t)),
-            (None | Some("graph"), Some(One::Graph(g))) => return Ok(ValueText::Graph(Box::new(g))),
+            (None | Some("tensor"), Some(One::Tensor(t))) => AttributeValue::Tensor(t),
+            (None | Some("sparse_tensor"), Some(One::Sparse(t))) => AttributeValue::Sparse(t),
+            (None | Some("type_proto"), Some(One::Type(t))) => AttributeValue::Type(t),
+            (None | Some("graph"), Some(One::Graph(g))) => return Ok(ValueText::Graph(g)),
             _ => return Err(self.mismatch(at, kind)),
         };
         Ok(ValueText::Plain(value))
@@ -175,22 +175,20 @@ impl Parser<'_, '_> {
             (None, None) => return Err(self.error(at, "an empty list needs its kind, as in axes: ints = []")),
         };
         macro_rules! pick {
-            ($one:ident, $value:ident, $make:expr) => {
-                all(values, |one| if let One::$one(v) = one { Some(v) } else { None }).map(|list| {
-                    ValueText::Plain(AttributeValue::$value(list.into_iter().map($make).collect()))
-                })
+            ($one:ident, $value:ident) => {
+                all(values, |one| if let One::$one(v) = one { Some(v) } else { None })
+                    .map(|list| ValueText::Plain(AttributeValue::$value(list.into())))
             };
         }
         let value = match kind {
-            "floats" => pick!(Float, Floats, |v| v),
-            "ints" => pick!(Int, Ints, |v| v),
-            "strings" => pick!(String, Strings, |v| v),
-            "tensors" => pick!(Tensor, Tensors, Arc::new),
-            "sparse_tensors" => pick!(Sparse, Sparses, Arc::new),
-            "type_protos" => pick!(Type, Types, Arc::new),
-            "graphs" => {
-                all(values, |one| if let One::Graph(g) = one { Some(g) } else { None }).map(ValueText::Graphs)
-            }
+            "floats" => pick!(Float, Floats),
+            "ints" => pick!(Int, Ints),
+            "strings" => pick!(String, Strings),
+            "tensors" => pick!(Tensor, Tensors),
+            "sparse_tensors" => pick!(Sparse, Sparses),
+            "type_protos" => pick!(Type, Types),
+            "graphs" => all(values, |one| if let One::Graph(g) = one { Some(*g) } else { None })
+                .map(ValueText::Graphs),
             _ => None,
         };
         value.ok_or_else(|| self.mismatch(at, Some(kind)))
@@ -200,7 +198,7 @@ impl Parser<'_, '_> {
         let at = self.at()?;
         match kind {
             Some("float" | "floats") => return Ok(One::Float(self.float32()?)),
-            Some("graph" | "graphs") => return Ok(One::Graph(self.graph(false)?)),
+            Some("graph" | "graphs") => return Ok(One::Graph(Box::new(self.graph(false)?))),
             Some("type_proto" | "type_protos") => return self.type_value(),
             Some("tensor" | "tensors" | "sparse_tensor" | "sparse_tensors") => {
                 let ty = self.ty()?;
@@ -226,10 +224,10 @@ impl Parser<'_, '_> {
                     | Token::Bytes(_)
                     | Token::Word(_)
                     | Token::Quoted(_) => self.tensor_value(at, ty),
-                    _ => Ok(One::Type(Declaration::of(ty))),
+                    _ => Ok(One::Type(Arc::new(Declaration::of(ty)))),
                 }
             }
-            Token::Word(_) => Ok(One::Graph(self.graph(false)?)),
+            Token::Word(_) => Ok(One::Graph(Box::new(self.graph(false)?))),
             _ => {
                 let found = self.peek(0)?.describe();
                 Err(self.error(at, format!("expected the value of an attribute, found {found}")))
@@ -246,20 +244,20 @@ impl Parser<'_, '_> {
     fn type_value(&mut self) -> Result<One> {
         let ty = self.ty()?;
         let mut notes = self.notes(TYPE)?;
-        Ok(One::Type(Declaration {
+        Ok(One::Type(Arc::new(Declaration {
             ty,
             raw: notes.type_proto.take(),
             position: notes.position.unwrap_or_default(),
             extra: notes.extra(),
             doc: notes.doc,
             metadata: notes.metadata,
-        }))
+        })))
     }
 
     fn tensor_value(&mut self, at: At, ty: crate::ir::Type) -> Result<One> {
         match ty {
-            crate::ir::Type::Sparse { .. } => Ok(One::Sparse(self.sparse_after_type(at, &ty)?)),
-            ty => Ok(One::Tensor(self.tensor_after_type(at, &ty)?)),
+            crate::ir::Type::Sparse { .. } => Ok(One::Sparse(Arc::new(self.sparse_after_type(at, &ty)?))),
+            ty => Ok(One::Tensor(Arc::new(self.tensor_after_type(at, &ty)?))),
         }
     }
 }
