@@ -1,15 +1,18 @@
 //! The text form: every construct prints and parses back to the same model; wrong texts are told where and why.
 
+mod generator;
 #[path = "generator/sketch.rs"]
 mod sketch;
 
+use passlens::formats::{self, DataPlacement, SaveOptions};
 use passlens::ir::text::{self, PrintOptions, Weights};
 use passlens::ir::{
     Attribute, AttributeValue, Builder, Constant, Data, Declaration, Dim, ElementType, Encoding, Extra,
     Model, Node, PatchBuilder, SparseTensor, Tensor, Type,
 };
 use sketch::sketch;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn parse(text: &str) -> Model {
@@ -331,4 +334,77 @@ fn text_is_told_from_other_files() {
     assert!(!text::looks_like_text(b"\x08\x08\x12\x07pytorch"));
     assert!(!text::looks_like_text(b""));
     assert!(!text::looks_like_text(b"PK\x03\x04"));
+}
+
+#[test]
+fn random_graphs_and_samples_come_back() {
+    for seed in 0..200 {
+        round_trip(&generator::graph(seed, 3 + seed as usize % 30));
+    }
+    for sample in passlens::samples::all() {
+        round_trip(&(sample.build)());
+    }
+}
+
+/// The folder with models and cases beside the package; tests that walk it say so and pass where it is not there.
+fn shared_files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let mut files = Vec::new();
+    for part in ["models", "cases", "cases/ext"] {
+        match fs::read_dir(folder.join(part)) {
+            Ok(entries) => files.extend(entries.map(|entry| entry.unwrap().path())),
+            Err(_) => eprintln!("skipped: {} is not there", folder.join(part).display()),
+        }
+    }
+    files.retain(|path| path.extension().is_some_and(|e| e == "onnx"));
+    files.sort();
+    files
+}
+
+#[test]
+fn shared_models_come_back_by_way_of_a_text_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut walked, mut of_both) = (0, 0);
+    for path in shared_files() {
+        let Ok(opened) = formats::open(&path) else { continue };
+        let (model, shown) = (&opened.model, path.display());
+        let mut ways = vec![Weights::Small(16)];
+        if fs::metadata(&path).unwrap().len() < 1 << 20 {
+            ways.push(Weights::Inline);
+            of_both += 1;
+        }
+        for weights in ways {
+            let file = folder.path().join("model.txt");
+            formats::text::save(model, &path, &file, weights).unwrap_or_else(|e| panic!("{shown}: {e}"));
+            assert!(formats::text::is_text(&file).unwrap(), "{shown}");
+            let again = formats::text::read(&file).unwrap_or_else(|e| panic!("{shown}: {e}"));
+            assert!(
+                sketch(&again.model) == sketch(model),
+                "{shown} is another model by way of the text form"
+            );
+            assert_eq!(again.unusable().is_some(), opened.unusable().is_some(), "{shown}");
+            if opened.unusable().is_some() {
+                continue;
+            }
+            let options = SaveOptions { data: DataPlacement::Inline, ..SaveOptions::default() };
+            let both = [model, &again.model].map(|model| {
+                let out = folder.path().join("out.onnx");
+                formats::save(model, &out, &options).unwrap_or_else(|e| panic!("{shown}: {e}"));
+                fs::read(out).unwrap()
+            });
+            assert!(both[0] == both[1], "{shown} changed by way of the text form");
+        }
+        walked += 1;
+    }
+    eprintln!("{walked} models by reference, {of_both} of them inline too");
+}
+
+#[test]
+fn examples_of_passes_are_models_in_the_text_form() {
+    for pass in passlens::passes::builtin() {
+        let info = pass.info();
+        for example in [info.example_before, info.example_after] {
+            round_trip(&parse(example));
+        }
+    }
 }

@@ -14,6 +14,7 @@ pub mod passes;
 pub mod render;
 mod start;
 mod terminal;
+pub mod text;
 
 use crate::pipeline::config::nearest;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -50,6 +51,7 @@ enum Verb {
     Render(render::Arguments),
     Diff(diff::Arguments),
     Extract(extract::Arguments),
+    Text(text::Arguments),
 }
 
 /// How a verb ended.
@@ -124,6 +126,8 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
             line.model.as_deref().map_or(Ok(()), no_verb)?;
             start::run(line.model.as_deref())
         }
+        Some(Verb::Text(arguments)) => text::run(&arguments),
+        None => start::run(line.model.as_deref()),
     }
 }
 

@@ -1,10 +1,11 @@
-//! Models as files: ONNX and the JSON graph. Nothing outside this room knows protobuf.
+//! Models as files: ONNX, the JSON graph, and the text form of `ir`. Nothing outside this room knows protobuf.
 
 pub mod error;
 pub mod file;
 pub mod json;
 pub mod onnx;
 pub mod recognise;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 

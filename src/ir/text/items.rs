@@ -3,7 +3,7 @@
 use super::lex::{At, Token};
 use super::notes::{ITEM, Notes, SPARSE, TENSOR};
 use super::parse::{Item, Parser, Result};
-use super::reference::{Reference, digest};
+use super::reference::{MAIN, Reference, digest};
 use crate::ir::ids::Text;
 use crate::ir::node::Declaration;
 use crate::ir::tensor::{Constant, Data, Dims, Encoding, SparseTensor, Tensor};
@@ -172,7 +172,7 @@ impl Parser<'_, '_> {
             Some(n) => n.parse().map_err(|_| self.error(at, format!("'{n}' is no position in a list")))?,
         };
         let reference = Reference {
-            graph: get("graph").unwrap_or_else(|| "main".into()),
+            graph: get("graph").unwrap_or_else(|| MAIN.into()),
             value: get("value").unwrap_or_default(),
             attribute: get("attribute").map(|name| (name, index)),
             indices: get("part").map(|part| &*part == "indices"),

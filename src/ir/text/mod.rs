@@ -4,7 +4,8 @@
 //! - **notes** in braces carry what that syntax has no place for: `{doc_string: "…", explicit: 4, unknown: base64"…"}`
 //!   after the name of a graph, port, attribute or tensor, and at the end of a node;
 //! - `base64"…"` stands for bytes that are not UTF-8 and for the data of large tensors;
-//! - weights by reference: `float[64] w = ["model": "net.onnx", "graph": "main", "value": "w", "xxh3": "…"]`;
+//! - weights by reference: `float[64] w = ["model": "net.onnx", "value": "w", "xxh3": "…"]`, with the
+//!   path of its graph where that is not the main one;
 //! - dimensions that are computed stand in parentheses: `float[(2*n + 1)]`; `float` is a scalar, `float[]` has unknown
 //!   rank, and the type `unknown` says nothing;
 //! - floating-point data of 16 bits is written as numbers with a point (`1.0`), not as bits (`15360`, read as ONNX does);

@@ -320,18 +320,18 @@ impl Printer<'_> {
     fn data(&mut self, t: &Tensor, place: Option<&Reference>, notes: &mut Notes) -> String {
         let reference = place.and_then(|p| reference_text(t, p, self.options.weights, self.source.as_ref()));
         self.about(notes, &t.doc, &t.metadata, &None);
-        // A reference brings the encoding of the file along: another one must then be said, the usual one too.
-        match &t.encoding {
-            Encoding::Raw if reference.is_none() => {}
-            _ if !self.full() => {
-                self.leave_out("ways of storage", usize::from(reference.is_none()));
+        // A reference brings the encoding of its file along.
+        let usual = reference.as_ref().map_or(Encoding::Raw, |(_, encoding)| encoding.clone());
+        if t.encoding != usual {
+            match &t.encoding {
+                _ if !self.full() => self.leave_out("ways of storage", 1),
+                Encoding::Raw => notes.add("encoding", "raw"),
+                Encoding::Typed => notes.add("encoding", "typed"),
+                Encoding::External(entries) => notes.add("external_data", pairs(entries)),
             }
-            Encoding::Raw => notes.add("encoding", "raw"),
-            Encoding::Typed => notes.add("encoding", "typed"),
-            Encoding::External(entries) => notes.add("external_data", pairs(entries)),
         }
         self.about(notes, "", &[], &t.extra);
-        reference.unwrap_or_else(|| data_text(t))
+        reference.map(|(reference, _)| reference).unwrap_or_else(|| data_text(t))
     }
 
     /// A tensor from its type to its data.

@@ -4,10 +4,13 @@ use super::{PrintOptions, Weights};
 use crate::ir::attribute::AttributeValue;
 use crate::ir::ids::{GraphId, Text};
 use crate::ir::model::Model;
-use crate::ir::tensor::{Constant, Data, SparseTensor, Tensor};
+use crate::ir::tensor::{Constant, Data, Encoding, SparseTensor, Tensor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
+
+/// Path of the graph that a reference without one means.
+pub(super) const MAIN: &str = "main";
 
 /// Place of a tensor in a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,13 +77,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The reference to print for a tensor, `None` when its data goes into the text.
+/// The reference to print for a tensor, with the encoding that the tensor has in the file it names; `None` when the data
+/// goes into the text.
 pub(super) fn reference_text(
     tensor: &Tensor,
     place: &Reference,
     weights: Weights,
     source: Option<&Source<'_>>,
-) -> Option<String> {
+) -> Option<(String, Encoding)> {
     let source = source?;
     let inline = match weights {
         Weights::Inline => true,
@@ -94,19 +98,21 @@ pub(super) fn reference_text(
     let found = place.find_in(source.model, *source.graphs.get(&*place.graph)?)?;
     found.same_content(tensor).then_some(())?;
     let quoted = super::write::quoted;
-    let mut entries = vec![
-        ("model", quoted(source.file)),
-        ("graph", quoted(&place.graph)),
-        ("value", quoted(&place.value)),
-    ];
+    let mut entries = vec![("model", quoted(source.file))];
+    if &*place.graph != MAIN {
+        entries.push(("graph", quoted(&place.graph)));
+    }
+    entries.push(("value", quoted(&place.value)));
     if let Some((name, index)) = &place.attribute {
         entries.push(("attribute", quoted(name)));
-        entries.push(("index", quoted(&index.to_string())));
+        if *index != 0 {
+            entries.push(("index", quoted(&index.to_string())));
+        }
     }
     if let Some(indices) = place.indices {
         entries.push(("part", quoted(if indices { "indices" } else { "values" })));
     }
     entries.push(("xxh3", quoted(&digest(tensor)?)));
     let entries: Vec<String> = entries.into_iter().map(|(k, v)| format!("\"{k}\": {v}")).collect();
-    Some(format!("[{}]", entries.join(", ")))
+    Some((format!("[{}]", entries.join(", ")), found.encoding.clone()))
 }

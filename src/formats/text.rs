@@ -1,0 +1,135 @@
+//! The text form as a file: read with the weights that it refers to, written so that it leads back to the same model.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use super::error::{FormatError, Problem, Refusal, Severity};
+use super::{Imported, file, recognise};
+use crate::ir::text::{self, PrintOptions, Reference, Weights};
+use crate::ir::{AttributeValue, Constant, Data, Model, Tensor};
+use std::sync::Arc;
+
+/// True when a file's content is text that can only be the text form: no binary file, no JSON, nothing else known.
+pub fn is_text(path: &Path) -> Result<bool, FormatError> {
+    let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+    Ok(text::looks_like_text(&bytes) && recognise::foreign(&bytes).is_none())
+}
+
+/// Reads a model from its text form; weights by reference come from the files that it names, relative to its folder.
+pub fn read(path: &Path) -> Result<Imported, FormatError> {
+    let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+    let Ok(content) = std::str::from_utf8(&bytes) else {
+        return Err(FormatError::not_a_model(path, "it is not UTF-8, so it is not the text form of a model"));
+    };
+    let model = parse(content, &file::folder_of(path)).map_err(|refusal| refusal.invalid(path))?;
+    let problems = missing(&model);
+    Ok(Imported { model, problems })
+}
+
+fn parse(content: &str, folder: &Path) -> Result<Model, Refusal> {
+    let mut sources = Sources::default();
+    text::parse_with(content, folder, &mut |file, reference| sources.fetch(file, reference))
+        .map_err(|e| Refusal::new(format!("line {}, column {}", e.line, e.column), e.what))
+}
+
+/// Models that a text refers to, each opened once.
+#[derive(Default)]
+struct Sources(BTreeMap<PathBuf, Result<Model, String>>);
+
+impl Sources {
+    fn fetch(&mut self, file: &Path, reference: &Reference) -> Result<Arc<Tensor>, String> {
+        let open = || super::open(file).map(|opened| opened.model).map_err(|error| error.to_string());
+        let model = self.0.entry(file.to_owned()).or_insert_with(open).as_ref().map_err(String::clone)?;
+        reference.find(model).ok_or_else(|| "that file has no such tensor".to_owned())
+    }
+}
+
+/// Data that the text says is missing.
+fn missing(model: &Model) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let problem = |what: String, tensor: &Tensor| match &tensor.data {
+        Data::Missing(reason) => Some(Problem::new(Severity::Error, format!("{what}: {reason}"))),
+        _ => None,
+    };
+    for (id, value) in model.values() {
+        if let Some(Constant::Dense(tensor)) = &value.constant {
+            let found = problem(format!("initializer '{}'", value.name), tensor);
+            problems.extend(found.map(|p| p.at_value(id)));
+        }
+    }
+    for id in model.all_nodes() {
+        for attribute in &model.node(id).attributes {
+            if let AttributeValue::Tensor(tensor) = &attribute.value {
+                let what = format!("attribute '{}' of '{}'", attribute.name, model.node_label(id));
+                problems.extend(problem(what, tensor).map(|p| p.at_node(id)));
+            }
+        }
+    }
+    problems
+}
+
+/// The text of a model that was read from `source`, to stand in `folder`.
+pub fn print(model: &Model, source: &Path, folder: &Path, weights: Weights, full: bool) -> String {
+    let named = relative(source, folder);
+    let source = named.as_deref().map(|named| (named, model));
+    text::print(model, &PrintOptions { weights, full, source })
+}
+
+/// Writes the full text form of a model that was read from `source`. The file replaces an existing one only after its
+/// text has been parsed, its weights fetched, and the result found to print the same. Returns its size in bytes.
+pub fn save(model: &Model, source: &Path, path: &Path, weights: Weights) -> Result<u64, FormatError> {
+    let folder = file::folder_of(path);
+    let content = print(model, source, &folder, weights, true);
+    let again = parse(&content, &folder).map(|again| print(&again, source, &folder, weights, true));
+    let verify = |what: String| FormatError::Verify { path: path.to_owned(), what };
+    match again {
+        Ok(again) if again == content => {}
+        Ok(again) => {
+            let differs = again.lines().zip(content.lines()).position(|(a, b)| a != b);
+            return Err(verify(format!("line {} differs", differs.map_or(0, |line| line + 1))));
+        }
+        Err(refusal) => return Err(verify(format!("{}: {}", refusal.place, refusal.what))),
+    }
+    let write = |error| FormatError::write(path, error);
+    let mut beside = file::beside(path).map_err(write)?;
+    beside.write_all(content.as_bytes()).and_then(|()| beside.flush()).map_err(write)?;
+    file::keep_mode(path, beside.as_file());
+    beside.persist(path).map_err(|error| write(error.error))?;
+    Ok(content.len() as u64)
+}
+
+/// A file as seen from a folder, with `/` between names; `None` where there is no such way or a name is not Unicode.
+fn relative(file: &Path, folder: &Path) -> Option<String> {
+    let (file, folder) = (file.canonicalize().ok()?, folder.canonicalize().ok()?);
+    let (to, from): (Vec<Component>, Vec<Component>) =
+        (file.components().collect(), folder.components().collect());
+    let shared = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
+    // Another drive.
+    if shared == 0 {
+        return None;
+    }
+    let mut names = vec![".."; from.len() - shared];
+    for component in to.get(shared..)? {
+        names.push(component.as_os_str().to_str()?);
+    }
+    Some(names.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_from_where_the_text_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        std::fs::create_dir_all(at("models/deep")).unwrap();
+        std::fs::create_dir_all(at("texts")).unwrap();
+        std::fs::write(at("models/deep/m.onnx"), b"").unwrap();
+        assert_eq!(relative(&at("models/deep/m.onnx"), &at("texts")).unwrap(), "../models/deep/m.onnx");
+        assert_eq!(relative(&at("models/deep/m.onnx"), &at("models")).unwrap(), "deep/m.onnx");
+        assert_eq!(relative(&at("models/deep/m.onnx"), &at("models/deep")).unwrap(), "m.onnx");
+        assert_eq!(relative(&at("models/none.onnx"), &at("models")), None);
+    }
+}
