@@ -126,8 +126,6 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
             line.model.as_deref().map_or(Ok(()), no_verb)?;
             start::run(line.model.as_deref())
         }
-        Some(Verb::Text(arguments)) => text::run(&arguments),
-        None => start::run(line.model.as_deref()),
     }
 }
 
