@@ -103,7 +103,6 @@ pub fn place_constant(
     }
     let value = p.value(graph, base, tensor.ty());
     let mut node = Node::new(graph, "Constant");
-    node.name = base.into();
     node.outputs.push(Some(value));
     node.attributes.push(Attribute::new("value", tensor));
     p.node_before(near, node)?;

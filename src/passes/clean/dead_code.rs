@@ -48,7 +48,7 @@ impl Pass for EliminateDeadCode {
         let model = cx.model;
         let candidates = matching::candidates(cx, graph, around);
         let natures = Natures::new(cx);
-        let mut sites = Vec::new();
+        let (mut sites, mut blocked) = (Vec::new(), Vec::new());
         for group in dead_groups(model, &natures, &candidates) {
             let Some(first) = group.first() else { continue };
             let what = match group.len() {
@@ -60,6 +60,11 @@ impl Pass for EliminateDeadCode {
         let gone: BTreeSet<NodeId> = sites.iter().flat_map(|s| s.nodes.iter().copied()).collect();
         for id in candidates.iter().filter(|id| !gone.contains(id)) {
             let node = model.node(*id);
+            let unread = readers_if_all(model, node, |_| false).is_some();
+            if unread && !node.outputs.is_empty() && !natures.of(node).known {
+                let condition = "what the operator does is not known: it may do more than compute";
+                blocked.push(matching::blocked(model, *id, condition, *id));
+            }
             if needed_outputs(cx, node) < node.outputs.len() {
                 let what = format!("unread outputs of {}", node.op_type).into();
                 sites.push(Site { graph, anchor: Anchor::Node(*id), nodes: vec![*id], what });
@@ -77,7 +82,7 @@ impl Pass for EliminateDeadCode {
                 }
             }
         }
-        Findings { sites, blocked: Vec::new() }
+        Findings { sites, blocked }
     }
 
     fn rewrite(&self, cx: &Context, site: &Site) -> Result<Patch, Declined> {

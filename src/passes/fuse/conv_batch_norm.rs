@@ -33,7 +33,7 @@ static INFO: PassInfo = PassInfo {
     default_on: true,
     example_before: r#"<ir_version: 8, opset_import: ["" : 17]>
 g (float[N, 1, 4, 4] x) => (float[N, 2, 4, 4] y)
-   <float[2, 1, 1, 1] w = {1, 2}, float[2] scale = {2, 3}, float[2] shift = {1, -1}, float[2] mean = {0.5, 0},
+   <float[2, 1, 1, 1] w = {1, 2}, float[2] scale = {4, 9}, float[2] shift = {1, -1}, float[2] mean = {0.5, 1},
     float[2] variance = {4, 9}>
 {
    c = Conv (x, w)
@@ -42,7 +42,7 @@ g (float[N, 1, 4, 4] x) => (float[N, 2, 4, 4] y)
 "#,
     example_after: r#"<ir_version: 8, opset_import: ["" : 17]>
 g (float[N, 1, 4, 4] x) => (float[N, 2, 4, 4] y)
-   <float[2, 1, 1, 1] w = {1, 2}, float[2] shift = {0.5, -1}>
+   <float[2, 1, 1, 1] w = {2, 6}, float[2] shift = {0, -4}>
 {
    y = Conv (x, w, shift)
 }

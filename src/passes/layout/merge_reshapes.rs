@@ -84,8 +84,15 @@ impl Pass for MergeReshapes {
         let keeps = plan == Plan::Keep;
         match plan {
             Plan::Cancel => {
-                let route = bypass::route(cx, second, step.result, step.source).map_err(Declined::Blocked)?;
-                bypass::replace(&mut p, route, second, step.result, step.source);
+                match bypass::route(cx, second, step.result, step.source) {
+                    Ok(route) => bypass::replace(&mut p, route, second, step.result, step.source),
+                    // Some node has to give the output its name; an Identity is the least.
+                    Err(_) => {
+                        p.set_operator(second, "Identity");
+                        p.remove_attributes(second, &["axes", "axis", "allowzero", "shape"]);
+                        p.set_inputs(second, [Some(step.source)]);
+                    }
+                }
                 left.extend(old_target);
             }
             Plan::Keep => {
@@ -152,7 +159,6 @@ fn plan(cx: &Context, second: NodeId, step: &Step) -> Result<Plan, Blocked> {
     let plan = reshape_plan::plan(cx, second, step)
         .map_err(|condition| matching::blocked(model, second, condition, step.first))?;
     if plan == Plan::Cancel {
-        bypass::route(cx, second, step.result, step.source)?;
         return Ok(plan);
     }
     // Merging with a first one that stays gains nothing, unless everything that reads it merges.

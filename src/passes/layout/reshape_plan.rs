@@ -77,17 +77,14 @@ fn by_axes(
 ) -> Option<Plan> {
     let axes = |node: &Node| known::list(model, node, "axes", 1).flatten().filter(|list| !list.is_empty());
     match (&*a.op_type, &*b.op_type) {
-        ("Unsqueeze", "Squeeze") => {
-            // Both count in the shape between.
-            let (x, y) = (positions(&axes(a)?, middle_rank)?, positions(&axes(b)?, middle_rank)?);
-            (x == y).then_some(Plan::Cancel)
-        }
-        ("Squeeze", "Unsqueeze") => {
-            // The ranks before and after both are equal, so equal lists name equal places.
+        // Both count in the shape between, or both in the one around it: equal lists name equal places.
+        ("Unsqueeze", "Squeeze") | ("Squeeze", "Unsqueeze") => {
+            let rank = if a.is("Unsqueeze") { middle_rank } else { result_rank };
             let (mut x, mut y) = (axes(a)?, axes(b)?);
             x.sort_unstable();
             y.sort_unstable();
-            (x == y).then_some(Plan::Cancel)
+            let known = |axes: &[i64]| positions(axes, Some(rank?));
+            (x == y || known(&x).is_some_and(|p| Some(p) == known(&y))).then_some(Plan::Cancel)
         }
         ("Unsqueeze", "Unsqueeze") => {
             let (early, late) = (positions(&axes(a)?, middle_rank)?, positions(&axes(b)?, result_rank)?);
