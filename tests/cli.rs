@@ -317,6 +317,40 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
     assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
+#[test]
+fn a_text_leads_back_to_the_model_wherever_it_stands() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    fs::create_dir(folder.path("texts")).unwrap();
+    let text = folder.text("texts/network.txt");
+    let shown = fine(["text", &model]);
+    assert!(
+        shown.contains("[act] Relu_output_0 = Relu (") || shown.contains("[act] act_output_0 = Relu ("),
+        "{shown}"
+    );
+    fine(["text", &model, "--weights", "reference", "-o", &text]);
+    let written = fs::read_to_string(&text).unwrap();
+    assert!(
+        written.contains(r#"["model": "../network.onnx", "value": "conv.weight", "xxh3": "#),
+        "{written}"
+    );
+    let report = json(["text", &text, "-o", &out, "--json"]);
+    assert_eq!((report["made"].as_str(), report["nodes"].as_u64()), (Some("model"), Some(8)));
+    assert_eq!(fs::read(&model).unwrap(), fs::read(&out).unwrap());
+    // Every verb takes a text in place of a model.
+    assert_eq!(json(["inspect", &text, "--json"])["nodes"], 8);
+    assert!(refused(["text", &text]).contains("-o"));
+    assert!(refused(["text", &model, "-o", &model]).contains("replace itself"));
+    fs::write(folder.path("letter.txt"), "Dear reader,\nthis is no model.").unwrap();
+    assert!(
+        refused(["inspect", &folder.text("letter.txt")]).contains("not the text form of a model (line 1")
+    );
+    fs::write(folder.path("wrong.txt"), "g (float x) => (float y) {\n  y = Relu (z)\n}").unwrap();
+    assert!(refused(["inspect", &folder.text("wrong.txt")]).contains("line 2, column 13: nothing gives 'z'"));
+    fs::remove_file(&model).unwrap();
+    assert!(refused(["inspect", &text]).contains("network.onnx"));
+}
+
 /// Files that must be refused, from the folder of cases beside the repository; without it there is nothing to do.
 #[test]
 fn hostile_files_are_refused_in_one_line_and_leave_nothing() {
@@ -374,6 +408,7 @@ fn the_readme_names_every_key() {
     documents
         .push(serde_json::from_str(&passlens(["diff", &model, &out, "--weights", "--json"]).out).unwrap());
     documents.push(json(["extract", &model, "-o", &out, "--to", "y", "--json"]));
+    documents.push(json(["text", &model, "--json"]));
     for document in documents {
         let mut found = Vec::new();
         walk(&document, &mut found);

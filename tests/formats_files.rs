@@ -449,7 +449,7 @@ fn files_that_are_no_model_are_told_apart() {
         (b"version https://git-lfs.github.com/spec/v1", "Git LFS pointer"),
         (b"\x89HDF\r\n\x1a\n", "HDF5"),
         (b"<!DOCTYPE html>", "web page"),
-        (b"just some text that is no model", "not an ONNX model, or damaged: "),
+        (b"just some text that is no model", "it is text, but not the text form of a model (line 1, "),
         (b"{\"nodes\": []}", "not a JSON graph, or damaged: unknown field `nodes`"),
         (
             b"{\"format\": \"passlens-graph\", \"version\": 9}",

@@ -293,6 +293,29 @@ fn nesting_has_a_limit_and_no_text_overflows_the_stack() {
 }
 
 #[test]
+fn damaged_texts_are_refused_without_a_panic() {
+    let printed = text::print(&parse(ONNX), &PrintOptions::full());
+    let pieces = [
+        "{", "}", "<", ">", "[", "]", "(", ")", "\"", ",", "=", "%", "\\", "-", "base64\"", "nan(", "é",
+        "0x", "seq(",
+    ];
+    let mut random = generator::Random::new(7);
+    let mut refused = 0;
+    for _ in 0..4_000 {
+        let mut at = [0, 0].map(|_| random.below(printed.len()));
+        at.sort();
+        let [from, to] = at.map(|at| (0..=at).rev().find(|at| printed.is_char_boundary(*at)).unwrap_or(0));
+        let damaged = match random.below(3) {
+            0 => format!("{}{}", &printed[..from], &printed[to.min(from + 20)..]),
+            1 => format!("{}{}{}", &printed[..from], pieces[random.below(pieces.len())], &printed[from..]),
+            _ => printed[..to].to_owned(),
+        };
+        refused += usize::from(text::parse(&damaged, Path::new("")).is_err());
+    }
+    assert!(refused > 2_000, "{refused} of 4000 refused");
+}
+
+#[test]
 fn patches_read_as_lines_removed_and_added() {
     let mut model = parse(
         r#"g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
@@ -376,8 +399,7 @@ fn shared_models_come_back_by_way_of_a_text_file() {
         for weights in ways {
             let file = folder.path().join("model.txt");
             formats::text::save(model, &path, &file, weights).unwrap_or_else(|e| panic!("{shown}: {e}"));
-            assert!(formats::text::is_text(&file).unwrap(), "{shown}");
-            let again = formats::text::read(&file).unwrap_or_else(|e| panic!("{shown}: {e}"));
+            let again = formats::open(&file).unwrap_or_else(|e| panic!("{shown}: {e}"));
             assert!(
                 sketch(&again.model) == sketch(model),
                 "{shown} is another model by way of the text form"

@@ -68,7 +68,7 @@ pub struct Report {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let report = match formats::text::is_text(&arguments.model)? {
+    let report = match formats::text::is_text_file(&arguments.model)? {
         true => to_model(arguments)?,
         false => to_text(arguments)?,
     };
@@ -108,7 +108,7 @@ fn to_model(arguments: &Arguments) -> Result<Report, Failure> {
         )));
     };
     refuse_to_replace(input, path)?;
-    let imported = formats::text::read(input)?;
+    let imported = formats::open(input)?;
     refuse_incomplete(input, &imported)?;
     let options = SaveOptions { source: Some(input.clone()), ..SaveOptions::default() };
     let saved = formats::save(&imported.model, path, &options)?;

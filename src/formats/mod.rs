@@ -7,6 +7,7 @@ pub mod onnx;
 pub mod recognise;
 pub mod text;
 
+use bytes::Bytes;
 use std::path::{Path, PathBuf};
 
 pub use error::{FormatError, Problem, Severity};
@@ -67,9 +68,17 @@ pub struct Renamed {
     pub to: Text,
 }
 
-/// Reads a model: ONNX, or a JSON graph, told apart by content.
+/// Reads a model: ONNX, a JSON graph, or the text form, told apart by content.
 pub fn open(path: &Path) -> Result<Imported, FormatError> {
     let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+    match !has_json_extension(path) && text::is_text(&bytes) {
+        true => text::read(&bytes, path),
+        false => open_data(bytes, path),
+    }
+}
+
+/// Reads a model that has its weights itself.
+fn open_data(bytes: Bytes, path: &Path) -> Result<Imported, FormatError> {
     match has_json_extension(path) || json::looks_like_json(&bytes) {
         true => json::read(&bytes, path),
         false => onnx::read(bytes, path, Some(&file::folder_of(path))),

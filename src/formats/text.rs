@@ -8,23 +8,33 @@ use super::error::{FormatError, Problem, Refusal, Severity};
 use super::{Imported, file, recognise};
 use crate::ir::text::{self, PrintOptions, Reference, Weights};
 use crate::ir::{AttributeValue, Constant, Data, Model, Tensor};
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// True when a file's content is text that can only be the text form: no binary file, no JSON, nothing else known.
-pub fn is_text(path: &Path) -> Result<bool, FormatError> {
-    let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
-    Ok(text::looks_like_text(&bytes) && recognise::foreign(&bytes).is_none())
+pub fn is_text(bytes: &Bytes) -> bool {
+    text::looks_like_text(bytes) && recognise::foreign(bytes).is_none()
+}
+
+/// See [`is_text`].
+pub fn is_text_file(path: &Path) -> Result<bool, FormatError> {
+    file::read(path).map(|bytes| is_text(&bytes)).map_err(|error| FormatError::read(path, error))
 }
 
 /// Reads a model from its text form; weights by reference come from the files that it names, relative to its folder.
-pub fn read(path: &Path) -> Result<Imported, FormatError> {
-    let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
-    let Ok(content) = std::str::from_utf8(&bytes) else {
+pub fn read(bytes: &[u8], path: &Path) -> Result<Imported, FormatError> {
+    let Ok(content) = std::str::from_utf8(bytes) else {
         return Err(FormatError::not_a_model(path, "it is not UTF-8, so it is not the text form of a model"));
     };
-    let model = parse(content, &file::folder_of(path)).map_err(|refusal| refusal.invalid(path))?;
-    let problems = missing(&model);
-    Ok(Imported { model, problems })
+    match parse(content, &file::folder_of(path)) {
+        Ok(model) => Ok(Imported { problems: missing(&model), model }),
+        // Every graph has an arrow: without one this is some other text.
+        Err(Refusal { place, what }) if !content.contains("=>") => {
+            let what = format!("it is text, but not the text form of a model ({place}: {what})");
+            Err(FormatError::not_a_model(path, what))
+        }
+        Err(refusal) => Err(refusal.invalid(path)),
+    }
 }
 
 fn parse(content: &str, folder: &Path) -> Result<Model, Refusal> {
@@ -38,9 +48,14 @@ fn parse(content: &str, folder: &Path) -> Result<Model, Refusal> {
 struct Sources(BTreeMap<PathBuf, Result<Model, String>>);
 
 impl Sources {
-    fn fetch(&mut self, file: &Path, reference: &Reference) -> Result<Arc<Tensor>, String> {
-        let open = || super::open(file).map(|opened| opened.model).map_err(|error| error.to_string());
-        let model = self.0.entry(file.to_owned()).or_insert_with(open).as_ref().map_err(String::clone)?;
+    fn fetch(&mut self, path: &Path, reference: &Reference) -> Result<Arc<Tensor>, String> {
+        // A text cannot bring weights for another: it would have to have them from somewhere else, perhaps from itself.
+        let open = || {
+            let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+            super::open_data(bytes, path).map(|opened| opened.model)
+        };
+        let open = || open().map_err(|error: FormatError| error.to_string());
+        let model = self.0.entry(path.to_owned()).or_insert_with(open).as_ref().map_err(String::clone)?;
         reference.find(model).ok_or_else(|| "that file has no such tensor".to_owned())
     }
 }

@@ -339,7 +339,9 @@ impl Printer<'_> {
         let mut notes = Notes::default();
         let data = self.data(t, place, &mut notes);
         let called = if t.name.is_empty() { String::new() } else { format!(" {}", name(&t.name)) };
-        format!("{}{called}{} {data}", tensor_type(t), notes.text())
+        // ONNX's syntax has data in braces right here, and all else after an equals sign.
+        let equals = if data.starts_with('{') { "" } else { "= " };
+        format!("{}{called}{} {equals}{data}", tensor_type(t), notes.text())
     }
 
     fn sparse_data(&mut self, s: &SparseTensor, place: Option<&Reference>) -> String {

@@ -170,8 +170,12 @@ impl Parser<'_, '_> {
             return Ok(Dim::Symbolic(e));
         }
         if let Token::Number(n) = *self.peek(0)? {
-            let size = n.parse().map_err(|_| self.error(at, format!("'{n}' is no size of a dimension")))?;
             self.next()?;
+            // Some exporters write -1 for what they do not know.
+            if n.parse::<i64>().is_ok_and(|n| n < 0) {
+                return Ok(Dim::Unknown);
+            }
+            let size = n.parse().map_err(|_| self.error(at, format!("'{n}' is no size of a dimension")))?;
             return Ok(Dim::Fixed(size));
         }
         Ok(Dim::symbol(&self.quotable("a dimension: a number, a name, ?, or an expression in parentheses")?))
