@@ -89,6 +89,17 @@ pub fn floats(tensor: &Tensor) -> Option<Vec<f64>> {
     if is_computable(tensor.element) { tensor.approximate() } else { None }
 }
 
+/// Rounds to float32 such that rounding the result to a type with at least two bits fewer gives what rounding the number
+/// itself once would: an inexact result has its last bit set (round to odd; Boldo and Melquiond 2008).
+fn to_odd(x: f64) -> f32 {
+    let near = x as f32;
+    if near as f64 == x || !near.is_finite() {
+        return near;
+    }
+    let away = (near as f64).abs() > x.abs();
+    f32::from_bits((near.to_bits() - u32::from(away)) | 1)
+}
+
 /// A floating-point tensor, each element rounded once; `None` when a finite number would become infinite.
 pub fn from_floats(element: ElementType, dims: &[u64], elements: &[f64]) -> Option<Tensor> {
     let mut bytes: Vec<u8> = Vec::with_capacity(elements.len().checked_mul(element.bits() as usize / 8)?);
@@ -103,14 +114,13 @@ pub fn from_floats(element: ElementType, dims: &[u64], elements: &[f64]) -> Opti
                 bytes.extend(x.to_le_bytes());
                 x.is_finite()
             }
-            // The `_const` conversions round once; the others may go by way of float32.
             ElementType::FLOAT16 => {
-                let v = f16::from_f64_const(*x);
+                let v = f16::from_f32(to_odd(*x));
                 bytes.extend(v.to_le_bytes());
                 v.is_finite()
             }
             ElementType::BFLOAT16 => {
-                let v = bf16::from_f64_const(*x);
+                let v = bf16::from_f32(to_odd(*x));
                 bytes.extend(v.to_le_bytes());
                 v.is_finite()
             }

@@ -92,7 +92,8 @@ pub fn search(state: &State, passes: &BTreeMap<u32, Arc<str>>, query: &str, canc
                         || node.attributes.iter().any(|a| has(&a.name, w))
                 }
                 Word::Operator(w) => {
-                    node.op_type.to_lowercase() == *w || has(&format!("{}:{}", node.domain, node.op_type), w)
+                    let full = format!("{}:{}", node.domain, node.op_type).to_lowercase();
+                    node.op_type.to_lowercase() == *w || full == *w
                 }
                 Word::Name(w) => has(&node.name, w),
                 Word::Value(w) => value_named(w, true),
