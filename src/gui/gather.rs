@@ -1,33 +1,31 @@
-//! Makes the sheet from the session. Long lists are made anew only when what they are about is another one.
+//! Makes the sheet from the session. Long lists come from the session as they are: they were made in the background.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::panels::start::{Recent, SampleRow};
-use super::rows::{
-    BlockedRow, ChangeRow, Crumb, HitRow, JobRow, LogRow, PassRow, ProblemRow, SiteRow, StepRow,
-};
+use super::rows::{BlockedRow, Crumb, Facts, HitRow, JobRow, PassRow, ProblemRow, SiteRow};
 use super::sheet::{Sheet, View};
 use super::{inspect, shell};
+use crate::blocks::BlockId;
 use crate::formats::Severity;
 use crate::ir::{GraphKind, NodeId};
-use crate::pipeline::log::{Kind, Outcome};
-use crate::pipeline::{Run, State};
-use crate::scene::{BoxKind, Item, Mark, Picture, Place};
-use crate::session::{Change, Document, Session, Shown, SiteState, ViewMode};
+use crate::pipeline::State;
+use crate::scene::{BoxKind, Item, Picture, Place};
+use crate::session::{Document, Session, Shown, SiteState, ViewMode};
 
-/// A list and what it was made from.
-struct Kept<Of, Row> {
-    of: Of,
-    rows: Arc<[Row]>,
+/// What is said of a block, and the state that it is said of.
+struct OfBlock {
+    state: Arc<State>,
+    block: BlockId,
+    facts: Facts,
 }
 
-/// Lists that are kept from one sheet to the next.
+/// What is kept from one sheet to the next.
 #[derive(Default)]
 pub struct Gatherer {
-    changes: Option<Kept<Shown, ChangeRow>>,
-    steps: Option<Kept<Arc<[Change]>, StepRow>>,
-    log: Option<Kept<Arc<Run>, LogRow>>,
+    /// Of the chosen block: its nodes, which may be most of the model, are counted once.
+    block: Option<OfBlock>,
     samples: Arc<[SampleRow]>,
     /// Looked up once per list of paths.
     recent: Vec<Recent>,
@@ -49,14 +47,14 @@ impl Gatherer {
             ..Sheet::default()
         };
         let Some(document) = session.document() else {
-            self.forget();
+            self.block = None;
             sheet.samples = self.samples();
             sheet.recent = self.recent(recent);
             return sheet;
         };
         sheet.samples = self.samples();
         sheet.name = Some(document.name.clone());
-        sheet.nodes_before = document.initial.model.node_count();
+        sheet.nodes_before = document.nodes;
         sheet.nodes_after = sheet.nodes_before;
         sheet.verified = "not verified".to_owned();
         sheet.badges_of = session.badges_of().map(str::to_owned);
@@ -65,8 +63,8 @@ impl Gatherer {
         sheet.redo = document.redo_name().map(str::to_owned);
         (sheet.can_back, sheet.can_forward) = (session.can_go_back(), session.can_go_forward());
         sheet.passes = passes(session, document, open_passes);
-        sheet.steps = self.steps(document);
-        sheet.log = self.log(document);
+        sheet.steps = document.step_rows().clone();
+        sheet.log = document.log_rows().clone();
         sheet.problems = problems(document);
         sheet.step = session.step();
         sheet.waiting = session.is_waiting() || document.is_stale();
@@ -76,8 +74,8 @@ impl Gatherer {
         sheet.hits = session.hits().list.iter().map(hit).collect();
         if let Some(shown) = session.shown() {
             self.pictures(&mut sheet, shown);
-            sheet.nodes_after = shown.state.model.node_count();
-            sheet.changes = self.changes(document, shown);
+            sheet.nodes_after = shown.nodes;
+            sheet.changes = shown.changes.clone();
             sheet.change = match &sheet.chosen {
                 Some(Place { item: Item::Node(node), .. }) => {
                     sheet.changes.iter().position(|c| c.node == *node)
@@ -85,13 +83,24 @@ impl Gatherer {
                 _ => None,
             };
             sheet.crumbs = crumbs(document, shown, sheet.chosen.as_ref());
-            sheet.facts = inspect::facts(session, document, shown);
+            sheet.facts = self.facts(session, document, shown);
         }
         sheet
     }
 
-    fn forget(&mut self) {
-        (self.changes, self.steps, self.log) = (None, None, None);
+    fn facts(&mut self, session: &Session, document: &Document, shown: &Shown) -> Facts {
+        let Some(Place { item: Item::Block(block), .. }) = session.selected() else {
+            return inspect::facts(session, document, shown);
+        };
+        if let Some(kept) = &self.block
+            && kept.block == *block
+            && Arc::ptr_eq(&kept.state, &shown.state)
+        {
+            return kept.facts.clone();
+        }
+        let facts = inspect::facts(session, document, shown);
+        self.block = Some(OfBlock { state: shown.state.clone(), block: *block, facts: facts.clone() });
+        facts
     }
 
     fn samples(&mut self) -> Arc<[SampleRow]> {
@@ -124,69 +133,6 @@ impl Gatherer {
             View::Both => (sheet.picture, sheet.second) = (before(), after()),
         }
         sheet.families = shell::families_of(&sheet.picture);
-    }
-
-    fn changes(&mut self, document: &Document, shown: &Shown) -> Arc<[ChangeRow]> {
-        if let Some(Kept { of, rows }) = &self.changes
-            && Arc::ptr_eq(&of.marks, &shown.marks)
-        {
-            return rows.clone();
-        }
-        let steps = document.changes();
-        let mut last: std::collections::BTreeMap<NodeId, Arc<str>> = std::collections::BTreeMap::new();
-        for change in steps.iter().take(shown.step as usize) {
-            let all = [&change.added, &change.removed, &change.changed, &change.rewired];
-            for node in all.into_iter().flatten() {
-                last.insert(*node, change.pass.clone());
-            }
-        }
-        let row = |node: &NodeId| {
-            let mark = shown.marks.get(node).copied().unwrap_or_default();
-            let state: &State = if mark == Mark::Removed { &document.initial } else { &shown.state };
-            let n = state.model.get_node(*node)?;
-            Some(ChangeRow {
-                mark,
-                operator: n.op_type.clone(),
-                name: state.model.node_label(*node),
-                detail: detail(document, shown, *node, mark),
-                pass: last.get(node).cloned(),
-                node: *node,
-            })
-        };
-        let rows: Arc<[ChangeRow]> = shown.stops.iter().filter_map(row).collect();
-        self.changes = Some(Kept { of: shown.clone(), rows: rows.clone() });
-        rows
-    }
-
-    fn steps(&mut self, document: &Document) -> Arc<[StepRow]> {
-        if let Some(Kept { of, rows }) = &self.steps
-            && Arc::ptr_eq(of, document.changes())
-        {
-            return rows.clone();
-        }
-        let row = |c: &Change| StepRow {
-            number: c.step,
-            round: c.round,
-            pass: c.pass.clone(),
-            what: c.what.clone(),
-            name: c.key.anchor.to_string(),
-            node_change: c.node_change,
-        };
-        let rows: Arc<[StepRow]> = document.changes().iter().map(row).collect();
-        self.steps = Some(Kept { of: document.changes().clone(), rows: rows.clone() });
-        rows
-    }
-
-    fn log(&mut self, document: &Document) -> Arc<[LogRow]> {
-        let Some(run) = document.run() else { return Arc::from([]) };
-        if let Some(Kept { of, rows }) = &self.log
-            && Arc::ptr_eq(of, run)
-        {
-            return rows.clone();
-        }
-        let rows: Arc<[LogRow]> = run.log.iter().map(log_row).collect();
-        self.log = Some(Kept { of: run.clone(), rows: rows.clone() });
-        rows
     }
 }
 
@@ -288,87 +234,6 @@ fn problems(document: &Document) -> Vec<ProblemRow> {
 
 fn hit(hit: &crate::session::Hit) -> HitRow {
     HitRow { title: hit.operator.clone(), name: hit.label.clone(), block: hit.block.clone() }
-}
-
-/// What is different about a node, in a few words.
-fn detail(document: &Document, shown: &Shown, node: NodeId, mark: Mark) -> String {
-    let (old, new) = (document.initial.model.get_node(node), shown.state.model.get_node(node));
-    match (mark, old, new) {
-        (Mark::Changed | Mark::Rewired, Some(old), Some(new)) => {
-            let mut parts = Vec::new();
-            if old.op_type != new.op_type {
-                parts.push(format!("{} → {}", old.op_type, new.op_type));
-            }
-            let inputs =
-                (0..old.inputs.len().max(new.inputs.len())).filter(|&i| old.input(i) != new.input(i));
-            let inputs: Vec<String> = inputs.map(|i| i.to_string()).collect();
-            if !inputs.is_empty() {
-                let noun = if inputs.len() == 1 { "input" } else { "inputs" };
-                parts.push(format!("other {noun} {}", inputs.join(", ")));
-            }
-            let text = |n: &crate::ir::Node, name: &str, model| {
-                n.attribute(name).map(|v| crate::session::inspect::attribute_text(model, v))
-            };
-            let names: BTreeSet<&str> =
-                old.attributes.iter().chain(&new.attributes).map(|a| &*a.name).collect();
-            for name in names {
-                let was = text(old, name, &document.initial.model);
-                let is = text(new, name, &shown.state.model);
-                if was != is {
-                    let none = || "none".to_owned();
-                    let (was, is) = (was.unwrap_or_else(none), is.unwrap_or_else(none));
-                    parts.push(format!("{name} {was} → {is}"));
-                }
-            }
-            parts.join(" · ")
-        }
-        (Mark::Added, _, Some(_)) => {
-            let origins = shown.state.provenance.origins(node);
-            let names: Vec<String> =
-                origins.iter().take(4).map(|o| document.initial.model.node_label(*o)).collect();
-            if names.is_empty() { String::new() } else { format!("from {}", names.join(", ")) }
-        }
-        _ => String::new(),
-    }
-}
-
-fn log_row(event: &crate::pipeline::Event) -> LogRow {
-    let kind = match event.kind {
-        Kind::Configuration => "setup",
-        Kind::Site => "site",
-        Kind::Pass => "pass",
-        Kind::End => "end",
-    };
-    let mut step = None;
-    let (result, bad) = match &event.outcome {
-        Outcome::Configured { plan, .. } => (format!("{} passes: {}", plan.len(), plan.join(", ")), false),
-        Outcome::Applied { step: number, what } => {
-            step = Some(*number);
-            (format!("rewrite {number}: {what}"), false)
-        }
-        Outcome::Excluded => ("left alone, as asked".to_owned(), false),
-        Outcome::Blocked { condition, blame } => (format!("near miss: {condition} ({blame})"), false),
-        Outcome::Failed { message } => (format!("rolled back: {message}"), true),
-        Outcome::Done { sites, blocked, failed, nodes_before, nodes_after, .. } => (
-            format!(
-                "{sites} sites, {blocked} near misses, {failed} failed, {nodes_before} → {nodes_after} nodes"
-            ),
-            *failed > 0,
-        ),
-        Outcome::Stopped { reason, rounds, steps } => {
-            (format!("{steps} rewrites in {rounds} rounds: {}", reason.replace('_', " ")), false)
-        }
-    };
-    LogRow {
-        seconds: event.seconds,
-        round: event.round,
-        pass: event.pass.clone(),
-        kind,
-        scope: event.scope.clone(),
-        result,
-        bad,
-        step,
-    }
 }
 
 /// What encloses a place, outermost first, the place itself last.

@@ -49,8 +49,7 @@ fn model(document: &Document, shown: &Shown) -> Facts {
     if document.bytes > 0 {
         rows.push(pair("file", super::panels::bytes_text(document.bytes)));
     }
-    let before = document.initial.model.node_count();
-    let after = model.node_count();
+    let (before, after) = (document.nodes, shown.nodes);
     let nodes = super::panels::count_text;
     rows.push(pair(
         "nodes",
@@ -67,9 +66,7 @@ fn model(document: &Document, shown: &Shown) -> Facts {
         }
     }
     rows.push(Fact::Section("Operators"));
-    let nodes =
-        model.live_graphs().into_iter().flat_map(|g| model.nodes_of(g)).map(|(_, node)| &*node.op_type);
-    counts(nodes, &mut rows);
+    counts(shown.operators.iter().map(|(operator, count)| (&**operator, *count)), &mut rows);
     if !header.metadata.is_empty() {
         rows.push(Fact::Section("Metadata"));
         rows.extend(header.metadata.iter().map(|(key, value)| pair(key, value.to_string())));
@@ -81,10 +78,9 @@ fn model(document: &Document, shown: &Shown) -> Facts {
     Facts { title: document.name.clone(), subtitle: String::new(), rows }
 }
 
-fn counts<'a>(operators: impl Iterator<Item = &'a str>, rows: &mut Vec<Fact>) {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    operators.for_each(|operator| *counts.entry(operator).or_default() += 1);
-    let mut list: Vec<(&str, usize)> = counts.into_iter().collect();
+/// Operators with how often they are there, the most frequent first.
+fn counts<'a>(operators: impl Iterator<Item = (&'a str, usize)>, rows: &mut Vec<Fact>) {
+    let mut list: Vec<(&str, usize)> = operators.collect();
     list.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let rest = list.len().saturating_sub(MOST_COUNTS);
     rows.extend(
@@ -163,7 +159,9 @@ fn block(shown: &Shown, id: BlockId) -> Facts {
         rows.push(pair("as opened", super::panels::count_text(block.nodes as usize)));
     }
     rows.push(Fact::Section("Operators"));
-    counts(there.iter().map(|node| &*node.op_type), &mut rows);
+    let mut operators: BTreeMap<&str, usize> = BTreeMap::new();
+    there.iter().for_each(|node| *operators.entry(&node.op_type).or_default() += 1);
+    counts(operators.into_iter(), &mut rows);
     Facts { title: block.name.to_string(), subtitle: blocks.path(id), rows }
 }
 

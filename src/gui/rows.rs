@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::ir::{NodeId, ValueId};
 use crate::passes::{Risk, Stage};
 use crate::pipeline::SiteKey;
-use crate::scene::{Mark, Place};
+use crate::scene::Place;
+pub use crate::session::{ChangeRow, LogRow, StepRow};
 
 /// One pass of the pipeline.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,44 +61,6 @@ pub struct BlockedRow {
     pub condition: Arc<str>,
     pub blame: NodeId,
     pub blame_name: String,
-}
-
-/// One rewrite.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepRow {
-    pub number: u32,
-    pub round: u32,
-    pub pass: Arc<str>,
-    pub what: Arc<str>,
-    pub name: String,
-    pub node_change: i64,
-}
-
-/// One difference between before and after.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChangeRow {
-    pub mark: Mark,
-    pub operator: Arc<str>,
-    pub name: String,
-    /// What changed.
-    pub detail: String,
-    /// Pass that did it, if one did.
-    pub pass: Option<Arc<str>>,
-    pub node: NodeId,
-}
-
-/// One line of the log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogRow {
-    pub seconds: f64,
-    pub round: u32,
-    pub pass: Arc<str>,
-    pub kind: &'static str,
-    pub scope: String,
-    pub result: String,
-    /// Something went wrong.
-    pub bad: bool,
-    pub step: Option<u32>,
 }
 
 /// Something that is wrong with the model.

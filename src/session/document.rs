@@ -1,7 +1,8 @@
 //! The open model: where it came from, the pipeline's state, what the last run did, and undo.
 
-use super::changes::{self, Change};
+use super::changes::Change;
 use super::pipeline_rows::{PassRow, SiteRow};
+use super::tables::{LogRow, RunLists, StepRow};
 use crate::blocks::BlockId;
 use crate::formats::{self, Severity};
 use crate::ir::{Model, NodeId, ValueId};
@@ -34,6 +35,8 @@ pub struct Opened {
     /// Size of the file; 0 for a sample.
     pub bytes: u64,
     pub problems: Vec<ProblemRow>,
+    /// Number of nodes, in bodies and functions too.
+    pub nodes: usize,
     pub runner: Runner,
     pub seconds: f64,
 }
@@ -47,6 +50,8 @@ pub struct Document {
     pub source: Source,
     pub bytes: u64,
     pub problems: Vec<ProblemRow>,
+    /// Number of nodes as imported, in bodies and functions too.
+    pub nodes: usize,
     /// As imported.
     pub initial: Arc<State>,
     pub(super) runner: Arc<Mutex<Runner>>,
@@ -56,7 +61,7 @@ pub struct Document {
     /// The last complete run, with the configuration that it ran with.
     pub(super) run: Option<(Arc<Run>, Config)>,
     pub(super) previews: BTreeMap<String, Arc<Preview>>,
-    pub(super) changes: Arc<[Change]>,
+    pub(super) lists: RunLists,
 }
 
 /// Reads a model file of any kind that is known: ONNX, JSON graph, text form.
@@ -91,6 +96,7 @@ impl Document {
             source: opened.source,
             bytes: opened.bytes,
             problems: opened.problems,
+            nodes: opened.nodes,
             initial,
             runner: Arc::new(Mutex::new(opened.runner)),
             config: Config::default(),
@@ -98,7 +104,7 @@ impl Document {
             redo: Vec::new(),
             run: None,
             previews: BTreeMap::new(),
-            changes: Arc::from([]),
+            lists: RunLists::default(),
         }
     }
 
@@ -124,7 +130,17 @@ impl Document {
 
     /// All steps of the last run, a row each.
     pub fn changes(&self) -> &Arc<[Change]> {
-        &self.changes
+        &self.lists.changes
+    }
+
+    /// The same steps as rows of a table.
+    pub fn step_rows(&self) -> &Arc<[StepRow]> {
+        &self.lists.steps
+    }
+
+    /// The log of the last run.
+    pub fn log_rows(&self) -> &Arc<[LogRow]> {
+        &self.lists.log
     }
 
     /// What Undo would take back.
@@ -153,8 +169,8 @@ impl Document {
         block.map(|b| state.blocks.path(b)).unwrap_or_default()
     }
 
-    pub(super) fn set_run(&mut self, run: Arc<Run>, config: Config) {
-        self.changes = changes::rows(&run).into();
+    pub(super) fn set_run(&mut self, run: Arc<Run>, lists: RunLists, config: Config) {
+        self.lists = lists;
         self.run = Some((run, config));
         self.previews.clear();
     }

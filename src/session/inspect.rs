@@ -168,7 +168,7 @@ pub fn node_card(document: &Document, shown: &State, node: NodeId) -> Option<Nod
         _ => origins.iter().map(|o| (*o, document.initial.model.node_label(*o))).collect(),
     };
     let mut story: Vec<StoryRow> = Vec::new();
-    for c in document.changes.iter() {
+    for c in document.changes().iter() {
         let verb = if c.added.contains(&node) {
             "made by"
         } else if c.removed.contains(&node) {

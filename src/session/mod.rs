@@ -12,6 +12,7 @@ pub mod pictures;
 pub mod pipeline_rows;
 pub mod script;
 pub mod search;
+pub mod tables;
 mod work;
 
 pub use crate::facts::statistics::Statistics;
@@ -23,6 +24,7 @@ pub use jobs::{JobStatus, Kind};
 pub use pictures::Shown;
 pub use pipeline_rows::{PassOutcome, PassRow, SiteRow, SiteState};
 pub use search::{Hit, Hits};
+pub use tables::{ChangeRow, LogRow, StepRow};
 
 use crate::ir::ValueId;
 use crate::pipeline::Registry;
@@ -276,7 +278,7 @@ impl Session {
 
     /// The pass of each step of the last run.
     fn passes_by_step(&self) -> BTreeMap<u32, Arc<str>> {
-        let changes = self.document.iter().flat_map(|d| d.changes.iter());
+        let changes = self.document.iter().flat_map(|d| d.changes().iter());
         changes.map(|c| (c.step, c.pass.clone())).collect()
     }
 

@@ -3,6 +3,7 @@
 use super::changes::{self, Change};
 use super::command::ViewMode;
 use super::jobs::Handle;
+use super::tables::{self, ChangeRow};
 use crate::ir::{GraphId, NodeId};
 use crate::pipeline::{Run, State};
 use crate::scene::{Mark, Overlay, Picture, Place, Scene, View};
@@ -28,8 +29,8 @@ pub struct PictureRequest {
     pub open: BTreeSet<Place>,
     pub hits: BTreeSet<NodeId>,
     pub badges_of: Option<String>,
-    /// The state at `step` from the last picture, when that was of the same run and step.
-    pub known: Option<Arc<State>>,
+    /// The last picture, when that was of the same run and step: what depends on these alone is taken from it.
+    pub known: Option<Shown>,
 }
 
 /// What is shown.
@@ -46,27 +47,36 @@ pub struct Shown {
     pub marks: Arc<BTreeMap<NodeId, Mark>>,
     /// Where next and previous change stop.
     pub stops: Arc<[NodeId]>,
+    /// What differs at each of them.
+    pub changes: Arc<[ChangeRow]>,
+    /// The pass that last made or changed each node; of `badges_of` alone when that is set.
+    pub badges: Arc<BTreeMap<NodeId, Arc<str>>>,
+    pub badges_of: Option<String>,
+    /// Number of nodes at the step, in bodies and functions too, and how many there are of each operator, by name.
+    pub nodes: usize,
+    pub operators: Arc<BTreeMap<Arc<str>, usize>>,
     /// Seconds that layout and picture took.
     pub seconds: f64,
 }
 
 impl PictureRequest {
     /// Makes the pictures; `None` when cancelled.
-    pub fn make(self, handle: &Handle) -> Option<Shown> {
+    pub fn make(mut self, handle: &Handle) -> Option<Shown> {
         let clock = std::time::Instant::now();
-        let state = match (&self.known, &self.run) {
-            (Some(state), _) => state.clone(),
-            (None, Some(run)) if self.step > 0 => Arc::new(run.state_at(self.step)),
-            _ => self.initial.clone(),
+        let mut shown = match self.known.take() {
+            Some(known) => known,
+            None => self.look(),
         };
-        let changes = &self.changes[..(self.step as usize).min(self.changes.len())];
-        let marks = changes::marks(&self.initial.model, &state.model, changes);
-        let badges = changes::badges(&state, &self.changes, self.badges_of.as_deref());
+        if shown.badges_of != self.badges_of {
+            shown.badges = self.badges(&shown.state);
+            shown.badges_of = self.badges_of.clone();
+        }
+        let state = shown.state.clone();
         // A scene is left poisoned only by a panic, which was reported; its cache is still a cache.
         let mut scenes = self.scenes.lock().unwrap_or_else(|p| p.into_inner());
         let overlay = |with_marks: bool| Overlay {
-            marks: if with_marks { marks.clone() } else { BTreeMap::new() },
-            badges: badges.clone(),
+            marks: if with_marks { (*shown.marks).clone() } else { BTreeMap::new() },
+            badges: (*shown.badges).clone(),
             hits: self.hits.clone(),
         };
         let mut before = None;
@@ -85,17 +95,45 @@ impl PictureRequest {
             let scene = if difference { &mut scenes.difference } else { &mut scenes.after };
             after = Some(Arc::new(scene.picture(&view, &handle.cancel).ok()?));
         }
+        (shown.view, shown.before, shown.after) = (self.view, before, after);
+        shown.seconds = clock.elapsed().as_secs_f64();
+        Some(shown)
+    }
+
+    /// All that is shown but the pictures: what depends on the run and the step alone.
+    fn look(&self) -> Shown {
+        let state = match &self.run {
+            Some(run) if self.step > 0 => Arc::new(run.state_at(self.step)),
+            _ => self.initial.clone(),
+        };
+        let changes = &self.changes[..(self.step as usize).min(self.changes.len())];
+        let marks = changes::marks(&self.initial.model, &state.model, changes);
         let stops = changes::stops(&self.initial.model, &state.model, &marks);
-        Some(Shown {
+        let mut operators: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        for graph in state.model.live_graphs() {
+            for (_, node) in state.model.nodes_of(graph) {
+                *operators.entry(node.op_type.clone()).or_default() += 1;
+            }
+        }
+        Shown {
             view: self.view,
             step: self.step,
-            state,
-            before,
-            after,
+            before: None,
+            after: None,
+            changes: tables::change_rows(&self.initial, &state, changes, &marks, &stops),
+            badges: self.badges(&state),
+            badges_of: self.badges_of.clone(),
+            nodes: operators.values().sum(),
+            operators: Arc::new(operators),
             marks: Arc::new(marks),
             stops: stops.into(),
-            seconds: clock.elapsed().as_secs_f64(),
-        })
+            state,
+            seconds: 0.0,
+        }
+    }
+
+    fn badges(&self, state: &State) -> Arc<BTreeMap<NodeId, Arc<str>>> {
+        Arc::new(changes::badges(state, &self.changes, self.badges_of.as_deref()))
     }
 }
 

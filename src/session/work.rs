@@ -4,6 +4,7 @@ use super::document::{self, Document, Opened, Preview, ProblemRow, Source};
 use super::jobs::{Handle, Kind};
 use super::pictures::{PictureRequest, Scenes, Shown};
 use super::search::{self, Hits};
+use super::tables::RunLists;
 use super::{Command, Session, ViewMode, WeightCard};
 use crate::facts::statistics::Statistics;
 use crate::facts::view;
@@ -21,6 +22,7 @@ pub(super) enum Outcome {
     Opened(Result<Box<Opened>, (String, String)>),
     Ran {
         run: Arc<Run>,
+        lists: RunLists,
         config: Box<Config>,
     },
     Pictured(Option<Box<Shown>>),
@@ -230,7 +232,7 @@ impl Session {
             let run = runner.run(&registry, &config, &mut options);
             match run.stop {
                 StopReason::Cancelled => Outcome::Nothing,
-                _ => Outcome::Ran { run: Arc::new(run), config: Box::new(config) },
+                _ => Outcome::Ran { lists: RunLists::of(&run), run: Arc::new(run), config: Box::new(config) },
             }
         });
     }
@@ -239,16 +241,12 @@ impl Session {
     pub(super) fn start_picture(&mut self) {
         let Some(document) = &self.document else { return };
         let step = self.step();
-        let known = self
-            .shown
-            .as_ref()
-            .filter(|s| s.step == step && self.shown_run_is_current)
-            .map(|s| s.state.clone());
+        let known = self.shown.clone().filter(|s| s.step == step && self.shown_run_is_current);
         let request = PictureRequest {
             scenes: self.scenes.clone(),
             initial: document.initial.clone(),
             run: document.run().cloned(),
-            changes: document.changes.clone(),
+            changes: document.lists.changes.clone(),
             step,
             view: self.view,
             open: self.open.clone(),
@@ -356,7 +354,7 @@ impl Session {
                 self.start_run();
             }
             Outcome::Opened(Err((title, text))) => self.card(title, text),
-            Outcome::Ran { run, config } => {
+            Outcome::Ran { run, lists, config } => {
                 for failure in run.passes.iter().flat_map(|p| p.failures.iter().map(move |f| (&p.pass, f))) {
                     let (pass, failure) = failure;
                     let text = failure
@@ -376,7 +374,7 @@ impl Session {
                     }
                 }
                 if let Some(document) = &mut self.document {
-                    document.set_run(run, *config);
+                    document.set_run(run, lists, *config);
                 }
                 self.shown_run_is_current = false;
                 self.start_picture();
@@ -438,14 +436,15 @@ fn understand(
     handle: &Handle,
     clock: Instant,
 ) -> Option<Opened> {
-    handle.say(format!("{} nodes read, inferring shapes and blocks", model.node_count()));
+    let nodes = model.node_count();
+    handle.say(format!("{nodes} nodes read, inferring shapes and blocks"));
     if handle.is_cancelled() {
         return None;
     }
     let state = State::new(model);
     problems.extend(document::fact_problems(&state));
     let runner = Runner::from_state(state);
-    Some(Opened { name, source, bytes, problems, runner, seconds: clock.elapsed().as_secs_f64() })
+    Some(Opened { name, source, bytes, problems, nodes, runner, seconds: clock.elapsed().as_secs_f64() })
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), String> {
