@@ -416,3 +416,28 @@ fn the_readme_names_every_key() {
         assert!(missing.is_empty(), "the README does not name {missing:?}");
     }
 }
+
+#[test]
+fn no_file_is_written_over_another_or_over_what_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (model, out) = (path("in.onnx"), path("out.onnx"));
+    formats::save(&network(), Path::new(&model), &SaveOptions::default()).unwrap();
+    let before = fs::read(&model).unwrap();
+    let error = refused(["optimize", &model, "-o", &out, "--log", &model]);
+    assert!(error.contains("IN and --log are the same file"), "{error}");
+    assert!(
+        refused(["optimize", &model, "-o", &out, "--save-config", &out]).contains("-o and --save-config")
+    );
+    assert!(refused(["optimize", &model, "-o", &out, "--log", &format!("{out}.data")]).contains("--log"));
+    assert!(!Path::new(&out).exists());
+    #[cfg(unix)]
+    {
+        let socket = path("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(refused(["optimize", &model, "-o", &socket]).contains("no regular file"));
+        assert!(Path::new(&socket).exists());
+    }
+    assert_eq!(fs::read(&model).unwrap(), before);
+    fine(["optimize", &model, "-o", &model]);
+}

@@ -96,7 +96,46 @@ impl Data {
     }
 }
 
+/// No file that is written may be another one that is written or read; only the model may replace its input.
+fn refuse_one_file_twice(arguments: &Arguments) -> Result<(), Failure> {
+    let data = arguments.output.as_deref().map(|path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".data");
+        PathBuf::from(name)
+    });
+    let named = [
+        ("IN", Some(arguments.input.as_path())),
+        ("-o", arguments.output.as_deref()),
+        ("the data file", data.as_deref()),
+        ("--config", arguments.config.as_deref()),
+        ("--log", arguments.log.as_deref()),
+        ("--report", arguments.report.as_deref()),
+        ("--save-config", arguments.save_config.as_deref()),
+    ];
+    let same = |a: &Path, b: &Path| {
+        let whole = |p: &Path| p.canonicalize().or_else(|_| std::path::absolute(p)).ok();
+        whole(a).is_some_and(|a| whole(b) == Some(a))
+    };
+    let given: Vec<(&str, &Path)> =
+        named.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
+    for (i, (first, a)) in given.iter().enumerate() {
+        for (second, b) in &given[i + 1..] {
+            let replaced =
+                (*first, *second) == ("IN", "-o") || (*first, *second) == ("--config", "--save-config");
+            if !replaced && same(a, b) {
+                let text = format!(
+                    "{first} and {second} are the same file, {}; give them different names",
+                    b.display()
+                );
+                return Err(Failure::words(text));
+            }
+        }
+    }
+    Ok(())
+}
+
 pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    refuse_one_file_twice(arguments)?;
     let registry = Registry::builtin();
     let config = configure(arguments, &registry)?;
     let form = arguments.report.as_deref().map(ReportForm::of).transpose()?;

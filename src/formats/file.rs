@@ -39,6 +39,10 @@ pub fn folder_of(path: &Path) -> PathBuf {
 
 /// A temporary file in the folder of `target`, to be renamed to it; it removes itself when dropped before.
 pub fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
+    // Renaming over a device, a pipe or a folder would take it away.
+    if fs::metadata(target).is_ok_and(|m| !m.is_file()) {
+        return Err(io::Error::other("it is there already and is no regular file"));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".passlens-").suffix(".tmp");
     #[cfg(unix)]
