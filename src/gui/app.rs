@@ -15,7 +15,7 @@ use super::shell::Shell;
 use super::verbs::Verb;
 use crate::ir::NodeId;
 use crate::pipeline::Registry;
-use crate::scene::{Picture, Place};
+use crate::scene::Place;
 use crate::session::{Change, Command, Session, Source, ViewMode};
 
 /// The program.
@@ -32,8 +32,8 @@ pub struct App {
     question: Option<FileQuestion>,
     /// Files are asked for inside the window only.
     own_dialogs: bool,
-    /// The canvas goes there as soon as it is in the picture.
-    going_to: Option<Place>,
+    /// The canvas goes to what is chosen as soon as it is in the picture.
+    going: bool,
     /// What was chosen in the last frame.
     chosen: Option<Place>,
     opened: Option<Source>,
@@ -57,7 +57,7 @@ impl App {
             sheet: Sheet::default(),
             seen: None,
             question: None,
-            going_to: None,
+            going: false,
             chosen: None,
             opened: None,
             title: String::new(),
@@ -125,7 +125,7 @@ impl App {
             self.shell.main.forget(ui);
             self.shell.second.forget(ui);
             self.shell.search = None;
-            (self.going_to, self.chosen) = (None, None);
+            (self.going, self.chosen) = (false, None);
             if let Some(Source::File(path)) = &opened {
                 self.settings.remember(path);
             }
@@ -152,31 +152,18 @@ impl App {
 
     /// Lets the canvas go to what was chosen elsewhere than on it.
     fn follow(&mut self, ui: &Ui) {
-        let chosen = self.session.selected().cloned();
-        if chosen != self.chosen {
-            if chosen.is_some() && self.going_to.is_none() {
-                self.going_to = chosen.clone();
-            }
-            self.chosen = chosen;
+        let chosen = self.session.selected();
+        if chosen != self.chosen.as_ref() {
+            self.going |= chosen.is_some();
+            self.chosen = chosen.cloned();
         }
-        let Some(place) = self.going_to.clone() else { return };
-        if self.seen != Some(self.session.revision()) || self.session.is_waiting() {
+        if !self.going || self.seen != Some(self.session.revision()) || self.session.is_waiting() {
             return;
         }
-        let still = self.settings.reduce_motion;
-        let found = self.visible(&self.sheet.picture, &place);
-        if let Some(found) = found
-            && self.shell.main.reveal(&found, still)
-        {
+        if self.shell.reveal(&self.sheet, self.settings.reduce_motion) {
             ui.ctx().request_repaint();
         }
-        self.going_to = None;
-    }
-
-    /// The box that holds a place in a picture.
-    fn visible(&self, picture: &Picture, place: &Place) -> Option<Place> {
-        let (document, shown) = (self.session.document()?, self.session.shown()?);
-        gather::visible_place(picture, gather::state_with(document, shown, place), place)
+        self.going = false;
     }
 
     fn question_ui(&mut self, ui: &mut Ui) {
@@ -290,7 +277,7 @@ impl App {
             Ask::Search(query) => self.send(Command::Search { query }),
             Ask::Hit(index) => {
                 self.session.go_to_hit_number(index);
-                self.going_to = self.session.selected().cloned();
+                self.going = true;
             }
             Ask::Copy(text) => ui.ctx().copy_text(text),
             Ask::CloseCard(card) => self.send(Command::Dismiss { card }),
@@ -357,12 +344,12 @@ impl App {
     /// Sends a command that chooses something, and goes there even if it was chosen already.
     fn go(&mut self, command: Command) {
         self.send(command);
-        self.going_to = self.session.selected().cloned();
+        self.going = true;
     }
 
     fn reveal(&mut self, node: NodeId) {
         self.session.select_node(node);
-        self.going_to = self.session.selected().cloned();
+        self.going = true;
     }
 
     /// Chooses what encloses the chosen box.
@@ -381,7 +368,8 @@ impl App {
         let Some(change) = step.checked_sub(1).and_then(|i| document.changes().get(i as usize)) else {
             return;
         };
-        if let Some(node) = node_of_step(change, self.session.view()) {
+        let before = |node: NodeId| document.initial.model.get_node(node).is_some();
+        if let Some(node) = node_of_step(change, self.session.view(), &before) {
             self.reveal(node);
         }
     }
@@ -398,9 +386,11 @@ impl App {
     }
 }
 
-/// The node of a step that is seen in a view: what it made or changed, else what reads its result, else what it removed.
-fn node_of_step(change: &Change, view: ViewMode) -> Option<NodeId> {
-    let first = |nodes: &[NodeId]| nodes.first().copied();
+/// The node of a step that is seen in a view: what it made or changed, else what it removed, else what reads its result.
+/// `before` tells what the model had before all steps.
+fn node_of_step(change: &Change, view: ViewMode, before: &dyn Fn(NodeId) -> bool) -> Option<NodeId> {
+    let seen = |&&node: &&NodeId| view != ViewMode::Before || before(node);
+    let first = |nodes: &[NodeId]| nodes.iter().find(seen).copied();
     let gone_is_shown = view != ViewMode::After;
     let kept = first(&change.changed).or_else(|| first(&change.added));
     let gone = first(&change.removed).filter(|_| gone_is_shown);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::panels::start::{Recent, SampleRow};
 use super::rows::{BlockedRow, Crumb, Facts, HitRow, JobRow, PassRow, ProblemRow, SiteRow};
 use super::sheet::{Sheet, View};
-use super::{inspect, shell};
+use super::{inspect, lit, shell};
 use crate::blocks::BlockId;
 use crate::formats::Severity;
 use crate::ir::{GraphKind, NodeId};
 use crate::pipeline::State;
-use crate::scene::{BoxKind, Item, Picture, Place};
+use crate::scene::{Item, Picture, Place};
 use crate::session::{Document, Session, Shown, SiteState, ViewMode};
 
 /// What is said of a block, and the state that it is said of.
@@ -73,7 +73,7 @@ impl Gatherer {
         sheet.hit = session.hit();
         sheet.hits = session.hits().list.iter().map(hit).collect();
         if let Some(shown) = session.shown() {
-            self.pictures(&mut sheet, shown);
+            self.pictures(&mut sheet, document, shown);
             sheet.nodes_after = shown.nodes;
             sheet.changes = shown.changes.clone();
             sheet.change = match &sheet.chosen {
@@ -122,7 +122,7 @@ impl Gatherer {
         self.recent.clone()
     }
 
-    fn pictures(&self, sheet: &mut Sheet, shown: &Shown) {
+    fn pictures(&self, sheet: &mut Sheet, document: &Document, shown: &Shown) {
         sheet.view = view_of(shown.view);
         let empty = Arc::<Picture>::default;
         let before = || shown.before.clone().unwrap_or_else(empty);
@@ -133,6 +133,11 @@ impl Gatherer {
             View::Both => (sheet.picture, sheet.second) = (before(), after()),
         }
         sheet.families = shell::families_of(&sheet.picture);
+        if let Some(place) = &sheet.chosen {
+            let state = state_with(document, shown, place);
+            sheet.lit = lit::lit(&sheet.picture, state, place);
+            sheet.second_lit = lit::lit(&sheet.second, state, place);
+        }
     }
 }
 
@@ -300,11 +305,4 @@ pub fn place_name(state: &State, place: &Place) -> String {
             state.model.get_value(v).map_or_else(String::new, |value| value.name.to_string())
         }
     }
-}
-
-/// The box of a picture that holds a place: itself, or the innermost thing around it that is drawn.
-pub fn visible_place(picture: &Picture, state: &State, place: &Place) -> Option<Place> {
-    let drawn: BTreeSet<&Place> =
-        picture.boxes.iter().filter(|b| b.kind != BoxKind::Body).map(|b| &b.place).collect();
-    chain(state, place).into_iter().rev().find(|p| drawn.contains(p))
 }

@@ -8,6 +8,7 @@ pub mod files;
 mod gather;
 pub mod headless;
 mod inspect;
+mod lit;
 pub mod panels;
 pub mod raster;
 pub mod rows;

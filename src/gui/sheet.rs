@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::lit::Lit;
 use super::panels::start::{Recent, SampleRow};
 use super::rows::{ChangeRow, Crumb, Facts, HitRow, JobRow, LogRow, PassRow, ProblemRow, StepRow};
 use super::verbs::Verb;
@@ -49,6 +50,9 @@ pub struct Sheet {
     /// New pictures are being made.
     pub waiting: bool,
     pub chosen: Option<Place>,
+    /// What stands for it in the picture, and in the second one.
+    pub lit: Option<Lit>,
+    pub second_lit: Option<Lit>,
     /// Opened or closed last.
     pub anchor: Option<Place>,
     /// Families of the boxes in the picture.

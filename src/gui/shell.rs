@@ -2,7 +2,8 @@
 
 use egui::{Area, CentralPanel, Frame, Id, Margin, Order, Panel, Rect, RichText, Stroke, Ui, pos2, vec2};
 
-use super::canvas::{self, Canvas};
+use super::canvas::{self, Canvas, Link};
+use super::lit::Lit;
 use super::panels::palette::{Entry, PaletteState, Picked, palette_ui};
 use super::panels::search::{self, SearchState, search_ui};
 use super::panels::widgets::cut;
@@ -21,6 +22,7 @@ const NARROW: f32 = 1080.0;
 pub struct Shell {
     pub main: Canvas,
     pub second: Canvas,
+    link: Link,
     pub pipeline: pipeline::PipelineState,
     pub bottom: bottom::BottomState,
     palette: Option<PaletteState>,
@@ -33,6 +35,7 @@ impl Default for Shell {
         Shell {
             main: Canvas::new("main"),
             second: Canvas::new("second"),
+            link: Link::default(),
             pipeline: pipeline::PipelineState::default(),
             bottom: bottom::BottomState::default(),
             palette: None,
@@ -82,8 +85,8 @@ impl Shell {
         match verb {
             Verb::FitAll => self.main.fit_all(still),
             Verb::FitChosen => {
-                if let Some(place) = &sheet.chosen {
-                    self.main.fit_to(place, still);
+                if let Some(lit) = &sheet.lit {
+                    self.main.fit_to(&lit.place, still);
                 }
             }
             Verb::ZoomIn => self.main.zoom_by(1.35, still),
@@ -104,6 +107,16 @@ impl Shell {
             _ => return false,
         }
         true
+    }
+
+    /// Flies to what stands for the chosen thing; false when nothing of it is in a picture.
+    pub fn reveal(&mut self, sheet: &Sheet, still: bool) -> bool {
+        let exact = |lit: &Option<Lit>| lit.as_ref().map(|lit| &lit.place) == sheet.chosen.as_ref();
+        let second = sheet.second_lit.as_ref().filter(|_| sheet.view == View::Both && !exact(&sheet.lit));
+        if let Some(lit) = second.filter(|_| exact(&sheet.second_lit) || sheet.lit.is_none()) {
+            return self.link.reveal(&mut self.main, &self.second, &lit.place, still);
+        }
+        sheet.lit.as_ref().is_some_and(|lit| self.main.reveal(&lit.place, still))
     }
 
     /// Draws everything.
@@ -253,34 +266,41 @@ impl Shell {
 
     fn canvases_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
         let full = ui.available_rect_before_wrap();
-        let request = |picture| canvas::Request {
-            picture,
-            chosen: sheet.chosen.as_ref(),
-            anchor: sheet.anchor.as_ref(),
-            compares: sheet.view == View::Difference,
-            waiting: sheet.waiting,
-            still: settings.reduce_motion,
-            wheel_zooms: settings.wheel_zooms,
-            card: &card_ui,
+        let request = |second: bool| {
+            let lit = if second { &sheet.second_lit } else { &sheet.lit };
+            canvas::Request {
+                picture: if second { &sheet.second } else { &sheet.picture },
+                chosen: lit.as_ref().map(|lit| &lit.place),
+                lit: lit.as_ref().map_or(&[], |lit| &lit.tags),
+                linked: second,
+                anchor: sheet.anchor.as_ref(),
+                compares: sheet.view == View::Difference,
+                waiting: sheet.waiting,
+                still: settings.reduce_motion,
+                wheel_zooms: settings.wheel_zooms,
+                card: &card_ui,
+            }
         };
         let mut actions = Vec::new();
         if sheet.view == View::Both {
             let (left, right) = full.split_left_right_at_fraction(0.5);
             let (left, right) = (left.with_max_x(left.max.x - 1.0), right.with_min_x(right.min.x + 1.0));
-            actions.extend(self.half_ui(ui, left, "Before", true, &request(&sheet.picture)));
-            // Both look at the same place: the chosen box lies at the same height and side in both halves.
-            let by = self.second.offset_to(&self.main, &sheet.second, sheet.chosen.as_ref());
-            let linked = self.main.current_view().followed(by);
+            // Both know their pictures before either moves the camera, which is one for both.
+            self.main.prepare(left.size(), &request(false));
+            self.second.prepare(right.size(), &request(true));
+            actions.extend(self.half_ui(ui, left, "Before", true, &request(false)));
+            let view = self.main.current_view();
+            let linked = self.link.view(&self.main, &self.second, sheet.chosen.as_ref());
             self.second.set_view(linked);
-            actions.extend(self.half_ui(ui, right, "After", false, &request(&sheet.second)));
+            actions.extend(self.half_ui(ui, right, "After", false, &request(true)));
             if self.second.view() != linked {
-                self.main.set_view(self.second.view().followed(-by));
+                self.main.set_view(self.second.view().apart_as(view, linked));
                 ui.ctx().request_repaint();
             }
             let line = Stroke::new(2.0, Palette::of(ui).border);
             ui.painter().vline(full.center().x, full.y_range(), line);
         } else {
-            actions.extend(self.main.ui(ui, &request(&sheet.picture)));
+            actions.extend(self.main.ui(ui, &request(false)));
         }
         for action in actions {
             asks.push(match action {

@@ -9,7 +9,7 @@ use egui_kittest::kittest::Queryable;
 
 use super::app::App;
 use crate::formats::{self, SaveOptions};
-use crate::ir::{Builder, ElementType, Model};
+use crate::ir::{Builder, ElementType, Model, Tensor};
 use crate::pipeline::Registry;
 use crate::session::{Command, ViewMode};
 
@@ -24,6 +24,20 @@ fn model() -> Model {
     let u = b.op("Transpose", &[t]).attr("perm", vec![1i64, 0]).named("/head/back").one();
     let y = b.op("Sigmoid", &[u]).named("/head/out").one();
     b.output(y);
+    b.finish().expect("a sound model")
+}
+
+/// Constant nodes that say the same, of which one is removed: it is no box in any picture.
+fn constants() -> Model {
+    let mut b = Builder::new("constants", 17);
+    let mut x = b.input("x", ElementType::FLOAT, &[1.into()]);
+    for name in ["/a", "/b"] {
+        let c = b.op("Constant", &[]).attr("value", Tensor::from_f32(&[1], &[2.0]));
+        let c = c.named(&format!("{name}/two")).one();
+        x = b.op("Mul", &[x, c]).named(&format!("{name}/twice")).one();
+        x = b.op("Relu", &[x]).named(&format!("{name}/act")).one();
+    }
+    b.output(x);
     b.finish().expect("a sound model")
 }
 
@@ -98,6 +112,28 @@ impl Window<'_> {
 
     fn chosen(&self) -> String {
         self.harness.state().sheet().facts.subtitle.clone()
+    }
+
+    /// Something of every picture is on the screen.
+    fn check_sight(&self, what: &str) {
+        let app = self.harness.state();
+        let (main, second) = (&app.shell.main, &app.shell.second);
+        assert!(main.sees_anything(main.view()), "{what}: nothing in sight");
+        if app.session.view() == ViewMode::SideBySide {
+            assert!(second.sees_anything(second.view()), "{what}: nothing in sight after");
+        }
+    }
+
+    /// What stands for the chosen thing is lit and on the screen, in one of the pictures.
+    fn check_chosen(&self, what: &str) {
+        let app = self.harness.state();
+        let sheet = app.sheet();
+        let seen = |lit: &Option<super::lit::Lit>, canvas: &super::canvas::Canvas| {
+            let rect = lit.as_ref().and_then(|lit| canvas.rect_of(&lit.place));
+            rect.is_some_and(|rect| canvas.view().visible(canvas.size()).intersects(rect))
+        };
+        let second = app.session.view() == ViewMode::SideBySide && seen(&sheet.second_lit, &app.shell.second);
+        assert!(second || seen(&sheet.lit, &app.shell.main), "{what}: {:?} is not lit", sheet.facts.subtitle);
     }
 
     fn steps(&self) -> u32 {
@@ -273,4 +309,73 @@ fn the_optimized_model_is_saved_and_opens_again() {
     let path = window.folder.path().join("small.optimized.onnx");
     let saved = formats::open(&path).expect("a model");
     assert_eq!(saved.model.node_count(), nodes);
+}
+
+#[test]
+fn there_is_something_to_see_after_every_change_of_the_picture() {
+    for sample in ["transformer", "convolutional", "mixed"] {
+        let mut window = Window::new();
+        let name = sample.to_owned();
+        window.app().command(Command::OpenSample { name }).expect("opening starts");
+        window.rest();
+        let view = |view| Command::SetView { view };
+        let (all, none) = (Command::OpenAll { target: None }, Command::CloseAll { target: None });
+        let round = [
+            all.clone(),
+            none.clone(),
+            view(ViewMode::SideBySide),
+            all.clone(),
+            Command::NextChange,
+            view(ViewMode::Before),
+            Command::PreviousChange,
+            none.clone(),
+            Command::GoToStep { step: 1 },
+            view(ViewMode::SideBySide),
+            Command::GoToEnd,
+            Command::Select { target: None },
+            all,
+            view(ViewMode::After),
+            none,
+            view(ViewMode::Difference),
+            Command::GoToStep { step: 0 },
+            Command::GoToEnd,
+        ];
+        // Twice: from the start, and from the end of a model opened up.
+        for turn in 0..2 {
+            for (i, command) in round.iter().enumerate() {
+                window.app().command(command.clone()).expect("it can be done");
+                window.rest();
+                window.check_sight(&format!("{sample}, turn {turn}, {i}: {command:?}"));
+            }
+            window.app().command(Command::OpenAll { target: None }).expect("it can be done");
+            window.rest();
+            let end = window.app().shell.main.rect_of_last();
+            let size = window.app().shell.main.size();
+            window.app().shell.main.set_view(super::canvas::View::centred(end.center(), size, 1.0));
+            window.rest();
+        }
+    }
+}
+
+#[test]
+fn every_change_is_lit_somewhere_in_every_view() {
+    for sample in ["transformer", "convolutional", "mixed", "constants"] {
+        let mut window = Window::new();
+        let path = window.folder.path().join("constants.onnx");
+        formats::save(&constants(), &path, &SaveOptions::default()).expect("saved");
+        let name = sample.to_owned();
+        let open = if sample == "constants" { Command::Open { path } } else { Command::OpenSample { name } };
+        window.app().command(open).expect("opening starts");
+        window.rest();
+        let count = window.app().sheet().changes.len();
+        assert!(count > 0);
+        for view in [ViewMode::After, ViewMode::Before, ViewMode::SideBySide, ViewMode::Difference] {
+            for i in 0..count {
+                window.app().command(Command::SetView { view }).expect("a view");
+                window.app().command(Command::NextChange).expect("a change");
+                window.rest();
+                window.check_chosen(&format!("{sample}, {view:?}, change {i}"));
+            }
+        }
+    }
 }

@@ -121,8 +121,9 @@ impl Session {
         let needed = names::enclosing(&state.model, &state.blocks, &place);
         let before = self.open.len();
         self.open.extend(needed);
-        // A node that the shown step does not have can only be seen where the model before is drawn too.
-        let switch = gone && matches!(self.view, ViewMode::After);
+        // A node that one of the two models lacks can only be seen where the other one is drawn too.
+        let new = matches!(place.item, Item::Node(n) if document.initial.model.get_node(n).is_none());
+        let switch = gone && self.view == ViewMode::After || new && self.view == ViewMode::Before;
         if switch {
             self.view = ViewMode::Difference;
         }

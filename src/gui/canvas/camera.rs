@@ -68,6 +68,13 @@ impl View {
         View { pan: [pan(self.pan[0], by.x), pan(self.pan[1], by.y)], ..self }
     }
 
+    /// This view for a picture whose things lie as `a` shows them where this one's lie as `b` shows them.
+    pub fn apart_as(self, a: View, b: View) -> View {
+        let ratio = self.zoom / b.zoom;
+        let pan = |i: usize| self.pan[i] + (a.pan[i] - b.pan[i]) * ratio;
+        View { zoom: self.zoom, pan: [pan(0), pan(1)] }
+    }
+
     /// The view of a canvas of `size` that shows all of `rect`, not larger than `zoom_max`.
     pub fn fit(rect: Rect, size: Vec2, zoom_max: f64) -> View {
         let room = |side: f32| f64::from((side - 2.0 * FIT_MARGIN).max(side * 0.5).max(1.0));

@@ -9,6 +9,7 @@ use egui::{Color32, Context, Galley, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2
 
 use super::text::{DETAIL, Labels, SMALL, Style, TITLE};
 use crate::gui::theme::{Palette, mark_dashes, mix};
+use crate::ir::ValueId;
 use crate::scene::measure::{BAR_HEIGHT, CHEVRON, LINE_HEIGHT, PAD, TITLE_HEIGHT};
 use crate::scene::palette::mark_sign;
 use crate::scene::{BoxKind, Mark, Picture, PictureBox};
@@ -66,6 +67,8 @@ pub struct Look {
     pub zoom: f32,
     pub text_zoom: f32,
     pub chosen: Option<u32>,
+    /// Values whose tags at the chosen box are meant.
+    pub lit: Vec<ValueId>,
     pub hovered: Option<u32>,
     /// Operator families are shown by colour; off where colour says what differs.
     pub families: bool,
@@ -314,7 +317,8 @@ impl Look {
             let place = Rect::from_min_size(rect.min + offset * z, size * z);
             let fill = if tag.constant { p.sunken } else { p.tag };
             let line = if tag.constant { p.border } else { mix(p.tag, p.badge, 0.5) };
-            let stroke = Stroke::new(0.8, line);
+            let lit = self.lit.contains(&tag.value);
+            let stroke = if lit { Stroke::new(2.0, p.accent) } else { Stroke::new(0.8, line) };
             shapes.push(RectShape::new(place, corner(4.0, z), fill, stroke, StrokeKind::Inside).into());
             if let Some(text) = self.text(&tag.text, SMALL, size.x - 8.0) {
                 self.put(text, pos2(place.min.x + 5.0 * z, place.center().y), p.weak, shapes);

@@ -1,10 +1,12 @@
 //! The canvas: draws the picture of a graph and lets a person move about in it. It holds the camera and what is under
 //! the pointer; what is chosen and what is open belongs to the session.
 
+mod aim;
 pub mod camera;
 mod graph;
 pub mod index;
 mod input;
+mod landmarks;
 mod look;
 mod minimap;
 mod shown;
@@ -22,9 +24,10 @@ use egui::{Id, Mesh, Pos2, Rect, Sense, Shape, Stroke, Ui, Vec2, pos2, vec2};
 use camera::Camera;
 pub use camera::View;
 use graph::{VisibleBox, VisibleLine};
+pub use landmarks::Link;
 use look::{Level, LineState, Look};
 use minimap::Minimap;
-use shown::{Shown, bounds, is_container, point};
+use shown::{Shown, is_container, point};
 use text::Labels;
 
 use crate::gui::theme::Palette;
@@ -36,8 +39,6 @@ use crate::scene::{Picture, PictureBox, Place};
 const LEAST_CONTROL: f32 = 11.0;
 /// At most this many boxes get one.
 const MOST_CONTROLS: usize = 160;
-/// The first picture is not shown smaller than this, even if it does not fit.
-const READABLE: f64 = 0.55;
 
 /// What a person asked for on the canvas.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +58,12 @@ pub enum Action {
 /// What the canvas is told in each frame.
 pub struct Request<'a> {
     pub picture: &'a Arc<Picture>,
-    /// The chosen box.
+    /// The box of what is chosen, or that which stands for it.
     pub chosen: Option<&'a Place>,
+    /// Values whose tags at the chosen box are meant.
+    pub lit: &'a [ValueId],
+    /// The camera is that of another canvas: it does not follow this one's pictures.
+    pub linked: bool,
     /// What was opened or closed last: it stays where it is on the screen.
     pub anchor: Option<&'a Place>,
     /// Colours say what differs instead of the operators' families.
@@ -79,6 +84,7 @@ struct Drawn {
     view: View,
     rect: Rect,
     chosen: Option<u32>,
+    lit: Vec<ValueId>,
     hovered: Option<u32>,
     hovered_line: Option<u32>,
     compares: bool,
@@ -103,6 +109,8 @@ pub struct Canvas {
     hovered_line: Option<u32>,
     drawn: Option<Drawn>,
     kept: Vec<ClippedShape>,
+    /// Nothing of the picture was in sight in the last frame that was drawn.
+    lost: bool,
     /// How often egui_graphs drew; the rest of the frames were kept shapes.
     draws: u64,
 }
@@ -123,6 +131,7 @@ impl Canvas {
             hovered_line: None,
             drawn: None,
             kept: Vec::new(),
+            lost: false,
             draws: 0,
         }
     }
@@ -135,18 +144,6 @@ impl Canvas {
     /// What is on the screen now, in the middle of a flight too.
     pub fn current_view(&self) -> View {
         self.camera.view()
-    }
-
-    /// How far `place` lies in `picture`, which this canvas is about to show, from where it lies on `other`; nothing
-    /// when one of them lacks it.
-    pub fn offset_to(&self, other: &Canvas, picture: &Picture, place: Option<&Place>) -> Vec2 {
-        let here = |place| {
-            let index = self.shown.at(place).filter(|_| std::ptr::eq(&*self.shown.picture, picture));
-            index.map(|i| self.shown.final_rect(i))
-        };
-        let both =
-            place.and_then(|place| Some((here(place)?, other.shown.final_rect(other.shown.at(place)?))));
-        both.map_or(Vec2::ZERO, |(here, there)| here.center_top() - there.center_top())
     }
 
     /// Shows a view at once.
@@ -171,46 +168,6 @@ impl Canvas {
         *self = Canvas { labels: self.labels.clone(), ..Canvas::new(self.name) };
     }
 
-    /// The zoom at which the whole picture is seen.
-    fn fitting_zoom(&self) -> f64 {
-        View::fit(bounds(&self.shown.picture), self.size, 1.0).zoom
-    }
-
-    /// Flies so that the whole picture is seen.
-    pub fn fit_all(&mut self, still: bool) {
-        let view = View::fit(bounds(&self.shown.picture), self.size, 1.0);
-        self.camera.fly(view, still);
-    }
-
-    /// Flies to a box and brings it to a readable size; false when it is not in the picture.
-    pub fn fit_to(&mut self, place: &Place, still: bool) -> bool {
-        let Some(index) = self.shown.at(place) else { return false };
-        let view = View::fit(self.shown.final_rect(index).expand(60.0), self.size, 1.0);
-        self.camera.fly(view, still);
-        true
-    }
-
-    /// Flies to a box that is out of sight or too small to read; false when it is not in the picture.
-    pub fn reveal(&mut self, place: &Place, still: bool) -> bool {
-        let Some(index) = self.shown.at(place) else { return false };
-        let rect = self.shown.final_rect(index);
-        let now = self.camera.target();
-        let seen = now.visible(self.size).shrink((12.0 / now.zoom) as f32).contains_rect(rect);
-        if now.zoom < 0.4 {
-            self.camera.fly(View::fit(rect.expand(80.0), self.size, 0.75), still);
-        } else if !seen {
-            let fit = View::fit(rect, self.size, now.zoom).zoom;
-            self.camera.fly(View::centred(rect.center(), self.size, fit), still);
-        }
-        true
-    }
-
-    /// Flies as little as needed to see a box, for walking along lines.
-    fn nudge(&mut self, index: u32, still: bool) {
-        let view = self.camera.target().revealing(self.shown.final_rect(index), self.size);
-        self.camera.fly(view, still);
-    }
-
     /// Zooms about the middle of the canvas.
     pub fn zoom_by(&mut self, factor: f64, still: bool) {
         let middle = (self.size / 2.0).to_pos2();
@@ -220,17 +177,8 @@ impl Canvas {
     /// Draws the canvas into all of `ui` and says what the person did.
     pub fn ui(&mut self, ui: &mut Ui, request: &Request) -> Vec<Action> {
         let rect = ui.available_rect_before_wrap();
-        if self.size != rect.size() && self.size != Vec2::ZERO {
-            // A panel was opened or the window resized: the middle stays the middle.
-            self.camera.shift((rect.size() - self.size) / 2.0);
-        }
-        self.size = rect.size();
-        self.take_picture(request);
+        self.prepare(rect.size(), request);
         let now = ui.input(|i| i.time);
-        if self.unseen && !self.shown.picture.boxes.is_empty() && rect.width() > 1.0 {
-            self.camera.set(self.first_view());
-            self.unseen = false;
-        }
         let mut actions = Vec::new();
         let chosen = request.chosen.and_then(|place| self.shown.at(place));
         let id = ui.id().with(self.name);
@@ -246,6 +194,7 @@ impl Canvas {
             view: self.camera.view(),
             rect,
             chosen,
+            lit: request.lit.to_vec(),
             hovered: self.hovered,
             hovered_line: self.hovered_line,
             compares: request.compares,
@@ -267,6 +216,7 @@ impl Canvas {
         // Registered last, so that it lies above egui_graphs' own widget and below the boxes' controls.
         ui.interact(rect, id, Sense::click_and_drag());
         self.controls(ui, id, rect, &mut actions);
+        self.way_back(ui, rect, request.still);
         let visible = self.camera.view().visible(rect.size());
         if let Some(place) = self.minimap.ui(ui, rect, &self.shown, visible) {
             self.camera.set(View::centred(place, rect.size(), self.camera.view().zoom));
@@ -276,48 +226,10 @@ impl Canvas {
         actions
     }
 
-    /// Takes over a new picture; what was opened last stays where it is on the screen.
-    fn take_picture(&mut self, request: &Request) {
-        if Arc::ptr_eq(&self.shown.picture, request.picture) {
-            return;
-        }
-        let mut new = Shown::new(request.picture.clone());
-        let visible = self.camera.view().visible(self.size);
-        let anchor = request.anchor.or(request.chosen);
-        match new.shift_from(&self.shown, anchor, visible) {
-            Some(by) => {
-                self.camera.follow(by);
-                if !request.still {
-                    new.start_moving(&self.shown, by);
-                }
-            }
-            None => self.unseen = true,
-        }
-        self.minimap = Minimap::new(&new);
-        self.shown = new;
-        self.generation += 1;
-        (self.hovered, self.hovered_line) = (None, None);
-    }
-
-    /// All of the picture, or its top where that would be too small to read.
-    fn first_view(&self) -> View {
-        let all = bounds(&self.shown.picture);
-        let view = View::fit(all, self.size, 1.0);
-        if view.zoom >= READABLE {
-            return view;
-        }
-        let zoom = READABLE;
-        let first = self.shown.picture.boxes.iter().position(|b| !is_container(b.kind)).unwrap_or(0);
-        let start = self.shown.final_rect(first as u32);
-        let fits = f64::from(all.width()) * zoom <= f64::from(self.size.x);
-        let x = if fits || !start.is_finite() { all.center().x } else { start.center().x };
-        let top = all.min.y - 24.0;
-        View::centred(pos2(x, top + self.size.y / 2.0 / zoom as f32), self.size, zoom)
-    }
-
     /// Draws the visible part anew and keeps its shapes.
     fn draw(&mut self, ui: &mut Ui, rect: Rect, drawn: &Drawn) {
         self.draws += 1;
+        self.lost = !self.shown.picture.boxes.is_empty() && !self.sees_anything(drawn.view);
         let view = drawn.view;
         let palette = Palette::of(ui);
         let level = Level::of(view.zoom);
@@ -329,6 +241,7 @@ impl Canvas {
             zoom: view.zoom as f32,
             text_zoom: text::rung(view.zoom),
             chosen: drawn.chosen,
+            lit: drawn.lit.clone(),
             hovered: drawn.hovered,
             families: !drawn.compares,
             fresh: self.shown.fresh(),
@@ -493,6 +406,17 @@ impl Canvas {
             let to = on_screen(tag_rect.center());
             let stroke = Stroke::new(if lit { 2.0 } else { 1.2 }, colour);
             ui.painter_at(rect).extend(Shape::dashed_line(&[from, to], stroke, 5.0, 4.0));
+        }
+    }
+
+    /// Where a person has moved everything out of sight: the way back.
+    fn way_back(&mut self, ui: &mut Ui, rect: Rect, still: bool) {
+        if !self.lost || self.camera.is_flying() {
+            return;
+        }
+        let place = Rect::from_center_size(rect.center(), vec2(190.0, 26.0)).intersect(rect);
+        if ui.put(place, egui::Button::new("Nothing here; show all")).clicked() {
+            self.fit_all(still);
         }
     }
 

@@ -104,6 +104,8 @@ fn harness<'a>(picture: Picture) -> Harness<'a, Rc<RefCell<State>>> {
         let request = Request {
             picture: &state.picture,
             chosen: state.chosen.as_ref(),
+            lit: &[],
+            linked: false,
             anchor: state.anchor.as_ref(),
             compares: false,
             waiting: false,
@@ -249,4 +251,53 @@ fn the_card_of_a_resting_pointer_appears() {
         harness.step();
     }
     assert!(harness.query_by_label("card of Conv").is_some());
+}
+
+/// Something of the picture is on the screen.
+fn sees(harness: &Harness<'_, Rc<RefCell<State>>>) -> bool {
+    let canvas = &harness.state().borrow().canvas;
+    canvas.sees_anything(canvas.view())
+}
+
+#[test]
+fn a_picture_of_another_size_is_never_out_of_sight() {
+    let far = |shift: f32, scale: f32| {
+        let mut picture = sample();
+        for b in &mut picture.boxes {
+            let r = &b.rect;
+            b.rect = Rect::new(r.min.x * scale + shift, r.min.y * scale + shift, r.width(), r.height());
+        }
+        picture.bounds = Rect::new(shift, shift, 600.0 * scale, 600.0 * scale);
+        picture
+    };
+    // Without anything in common, with everything, with only what is out of sight in common, and back again.
+    let strangers = {
+        let mut picture = far(90_000.0, 1.0);
+        picture.boxes.iter_mut().enumerate().for_each(|(i, b)| b.place = node(700 + i as u32));
+        picture
+    };
+    let mut harness = harness(sample());
+    for (i, picture) in
+        [far(50_000.0, 80.0), sample(), strangers, far(-7_000.0, 300.0), sample()].into_iter().enumerate()
+    {
+        {
+            let mut state = harness.state().borrow_mut();
+            state.anchor = (i % 2 == 0).then(|| node(2));
+            state.picture = Arc::new(picture);
+        }
+        harness.run();
+        assert!(sees(&harness), "picture {i}");
+    }
+}
+
+#[test]
+fn what_was_moved_out_of_sight_is_brought_back_by_a_button() {
+    let mut harness = harness(sample());
+    harness.state().borrow_mut().canvas.set_view(super::View { zoom: 1.0, pan: [9_000.0, 9_000.0] });
+    harness.run();
+    assert!(!sees(&harness));
+    harness.get_by_label("Nothing here; show all").click();
+    harness.run();
+    assert!(sees(&harness));
+    assert!(harness.query_by_label("Nothing here; show all").is_none());
 }
