@@ -6,7 +6,8 @@ mod summary;
 
 use super::failure::{Failure, refuse_incomplete};
 use super::{Answer, output};
-use crate::formats::{self, DataPlacement, SaveOptions, file};
+use crate::formats::file::NewFile;
+use crate::formats::{self, DataPlacement, SaveOptions};
 use crate::ir::check;
 use crate::passes::Blocked;
 use crate::pipeline::{Config, Event, ListedSite, Options, Registry, Runner, SiteKey, State};
@@ -15,7 +16,6 @@ use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use tempfile::NamedTempFile;
 
 pub use summary::{DryRun, Report};
 
@@ -284,19 +284,19 @@ fn log_text(events: &[Event]) -> String {
 
 /// A text file that is written, but does not have its name yet.
 struct Prepared {
-    file: NamedTempFile,
+    file: NewFile,
     path: PathBuf,
 }
 
 fn prepare(path: &Path, text: &str) -> Result<Prepared, Failure> {
-    let mut file = file::beside(path).map_err(|error| Failure::write(path, error))?;
-    file.write_all(text.as_bytes()).map_err(|error| Failure::write(path, error))?;
+    let written = NewFile::beside(path).and_then(|mut file| file.write_all(text.as_bytes()).map(|()| file));
+    let file = written.map_err(|error| Failure::write(path, error))?;
     Ok(Prepared { file, path: path.to_owned() })
 }
 
 impl Prepared {
     fn put_in_place(self) -> Result<(), Failure> {
         let Prepared { file, path } = self;
-        file.persist(&path).map(drop).map_err(|error| Failure::write(&path, error.error))
+        file.put_in_place().map_err(|error| Failure::write(&path, error))
     }
 }

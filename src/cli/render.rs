@@ -13,8 +13,7 @@ use crate::session::names;
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// Draw a model to an SVG or PNG file, without a window
@@ -95,7 +94,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             svg::png(&picture, &style).map_err(|error| Failure::model(&arguments.model, error.to_string()))?
         }
     };
-    write(&arguments.output, &bytes).map_err(|error| Failure::write(&arguments.output, error))?;
+    formats::file::replace(&arguments.output, &bytes)
+        .map_err(|error| Failure::write(&arguments.output, error))?;
     let report = Report {
         file: arguments.output.display().to_string(),
         width: picture.bounds.width(),
@@ -156,13 +156,4 @@ fn named(model: &Model, blocks: &BlockTree, name: &str) -> Result<Place, String>
     }
     let hint = nearest(name, blocks.iter().map(|(id, _)| blocks.path(id)).filter(|path| !path.is_empty()));
     Err(format!("there is no block or node '{name}'{hint}"))
-}
-
-/// Writes beside the target and renames, so that a picture is there whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = formats::file::beside(path)?;
-    file.write_all(bytes)?;
-    formats::file::keep_mode(path, file.as_file());
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) fn follow(facts: &mut Facts, model: &Model, touched: &Touched) {
     }
     let mut work = Work { inference: Inference::new(model, facts.clone()), queue: BTreeMap::new() };
     for value in &touched.values {
-        work.touch(*value);
+        work.touch(*value, touched.produced.contains(value));
     }
     for node in &touched.nodes {
         work.push(*node, false);
@@ -53,8 +53,8 @@ impl Work<'_> {
         self.inference.facts.facts.get(value.index())?.as_ref()
     }
 
-    /// A value whose producer, data or declaration may have changed.
-    fn touch(&mut self, value: ValueId) {
+    /// A value whose readers, declaration or, where `produced` says so, producer or data may have changed.
+    fn touch(&mut self, value: ValueId, produced: bool) {
         let model = self.inference.model;
         let Some(v) = model.get_value(value) else {
             if self.known(value).is_some() {
@@ -72,9 +72,10 @@ impl Work<'_> {
             Producer::Input { .. } | Producer::Initializer => {
                 let before = self.known(value).cloned();
                 self.inference.source(value);
-                // Data of the same type may still be other data: what reads it is looked at anew.
                 let same = before.as_ref().is_some_and(|b| Some(b) == self.known(value));
-                if before.is_some() && (!same || v.constant.is_some()) {
+                // Data of the same type may still be other data: what reads it is looked at anew. A value that
+                // only got or lost readers has nothing new for the others, which may be very many.
+                if before.is_some() && (!same || produced && v.constant.is_some()) {
                     self.push_readers(value, !same);
                 }
             }
@@ -181,6 +182,25 @@ mod tests {
             Edit::SetOperator { node, domain: "".into(), op_type: "Tanh".into(), overload: "".into() };
         apply(&mut model, &mut facts, known);
         assert_eq!(text(&facts, &model, y), "float[4, n]");
+    }
+
+    #[test]
+    fn readers_of_a_constant_are_looked_at_again_for_new_data_only() {
+        let mut b = Builder::new("hub", 17);
+        let x = b.input("x", ElementType::FLOAT, &[4.into()]);
+        let hub = b.constant("hub", crate::ir::Tensor::from_f32(&[1], &[2.0]));
+        for _ in 0..5 {
+            let y = b.op("Mul", &[x, hub]).one();
+            b.output(y);
+        }
+        let model = b.finish().unwrap();
+        let queued = |produced: bool| {
+            let inference = Inference::new(&model, Facts::infer(&model));
+            let mut work = Work { inference, queue: BTreeMap::new() };
+            work.touch(hub, produced);
+            work.queue.len()
+        };
+        assert_eq!((queued(false), queued(true)), (0, 5));
     }
 
     #[test]

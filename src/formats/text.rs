@@ -1,7 +1,6 @@
 //! The text form as a file: read with the weights that it refers to, written so that it leads back to the same model.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::{FormatError, Problem, Refusal, Severity};
@@ -106,11 +105,7 @@ pub fn save(model: &Model, source: &Path, path: &Path, weights: Weights) -> Resu
         }
         Err(refusal) => return Err(verify(format!("{}: {}", refusal.place, refusal.what))),
     }
-    let write = |error| FormatError::write(path, error);
-    let mut beside = file::beside(path).map_err(write)?;
-    beside.write_all(content.as_bytes()).and_then(|()| beside.flush()).map_err(write)?;
-    file::keep_mode(path, beside.as_file());
-    beside.persist(path).map_err(|error| write(error.error))?;
+    file::replace(path, content.as_bytes()).map_err(|error| FormatError::write(path, error))?;
     Ok(content.len() as u64)
 }
 

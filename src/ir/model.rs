@@ -6,6 +6,7 @@ use super::node::{Declaration, Extra, Node, Producer, Use, Value};
 use super::tensor::{Constant, Tensor};
 use bytes::Bytes;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a graph is the graph of.
@@ -140,19 +141,33 @@ impl Model {
 
     /// All graphs that are reached: main, its bodies depth first where their owners stand, then functions with theirs.
     pub fn live_graphs(&self) -> Vec<GraphId> {
+        // By the graphs and not by the nodes: graphs are few, and this is asked often.
+        let mut owners: BTreeMap<GraphId, BTreeMap<OrderKey, NodeId>> = BTreeMap::new();
+        for graph in &self.graphs {
+            if let GraphKind::Body { owner, .. } = graph.kind
+                && let Some(node) = self.get_node(owner)
+            {
+                owners.entry(node.graph).or_default().insert(node.order, owner);
+            }
+        }
         let mut found = Vec::new();
         let roots = std::iter::once(self.main()).chain(self.header.functions.iter().map(|f| f.graph));
         for root in roots {
-            self.collect_graphs(root, &mut found);
+            self.collect_graphs(root, &owners, &mut found);
         }
         found
     }
 
-    fn collect_graphs(&self, graph: GraphId, into: &mut Vec<GraphId>) {
+    fn collect_graphs(
+        &self,
+        graph: GraphId,
+        owners: &BTreeMap<GraphId, BTreeMap<OrderKey, NodeId>>,
+        into: &mut Vec<GraphId>,
+    ) {
         into.push(graph);
-        for (_, node) in self.nodes_of(graph) {
-            for (_, body) in node.bodies() {
-                self.collect_graphs(body, into);
+        for owner in owners.get(&graph).into_iter().flat_map(BTreeMap::values) {
+            for (_, body) in self.node(*owner).bodies() {
+                self.collect_graphs(body, owners, into);
             }
         }
     }

@@ -448,15 +448,8 @@ fn understand(
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), String> {
-    // Beside the target first, so that an existing file is only ever replaced whole.
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        std::io::Write::write_all(&mut file, text.as_bytes())?;
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().map_err(|e| format!("{}: {e}", path.display()))
+    let written = formats::file::replace(path, text.as_bytes());
+    written.map_err(|error| format!("{}: cannot be written: {error}", path.display()))
 }
 
 /// Places of everything that can be opened inside some blocks.

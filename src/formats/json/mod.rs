@@ -48,6 +48,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::error::FormatError;
+use super::file::NewFile;
 use super::onnx::export::{Exported, export};
 use super::onnx::external::Inline;
 use super::onnx::proto::attribute_proto::AttributeType;
@@ -80,17 +81,15 @@ pub fn save(model: &Model, path: &Path, options: &SaveOptions) -> Result<SaveRep
     let renamed = if options.unique_node_names { unique_names(model) } else { BTreeMap::new() };
     let exported = export(model, &mut Inline, &renamed).map_err(|refusal| refusal.unwritable(path))?;
     let failed = |error: io::Error| FormatError::write(path, error);
-    let mut temporary = file::beside(path).map_err(failed)?;
-    let mut out = io::BufWriter::new(temporary.as_file_mut());
+    let mut beside = NewFile::beside(path).map_err(failed)?;
+    let mut out = io::BufWriter::new(&mut beside);
     from_message(&exported, &mut out).and_then(|()| out.flush()).map_err(failed)?;
     drop(out);
-    temporary.as_file().sync_all().map_err(failed)?;
-    let written = file::read(temporary.path()).map_err(failed)?;
+    beside.file().sync_all().map_err(failed)?;
+    let written = file::read(beside.path()).map_err(failed)?;
     let bytes = written.len() as u64;
-    verify(&written, temporary.path(), &exported)
-        .map_err(|what| FormatError::Verify { path: path.to_owned(), what })?;
-    file::keep_mode(path, temporary.as_file());
-    temporary.persist(path).map_err(|error| failed(error.error))?;
+    verify(&written, path, &exported).map_err(|what| FormatError::Verify { path: path.to_owned(), what })?;
+    beside.put_in_place().map_err(failed)?;
     let renamed =
         renamed.into_iter().map(|(node, to)| Renamed { node, from: model.node(node).name.clone(), to });
     Ok(SaveReport { path: path.to_owned(), bytes, data_file: None, renamed: renamed.collect() })

@@ -5,10 +5,9 @@ use std::io::{self, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::formats::file;
+use crate::formats::file::{self, NewFile};
 use crate::ir::Text;
 use crate::ir::tensor::{Data, Encoding, Tensor};
 
@@ -156,7 +155,7 @@ pub struct DataWriter {
     /// The file's final name, as the model will refer to it.
     location: Text,
     target: PathBuf,
-    out: Option<io::BufWriter<NamedTempFile>>,
+    out: Option<io::BufWriter<NewFile>>,
     at: u64,
     /// Where bytes already are: two tensors may share them, and still do in the new file.
     placed: BTreeMap<(usize, usize), u64>,
@@ -168,7 +167,7 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A data file that is written but not yet in its place.
 pub struct WrittenData {
-    pub file: NamedTempFile,
+    pub file: NewFile,
     pub bytes: u64,
     /// XXH3 of the whole file, taken while it was written.
     pub digest: u64,
@@ -191,7 +190,7 @@ impl DataWriter {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let out = match &mut self.out {
             Some(out) => out,
-            None => self.out.insert(io::BufWriter::with_capacity(1 << 20, file::beside(&self.target)?)),
+            None => self.out.insert(io::BufWriter::with_capacity(1 << 20, NewFile::beside(&self.target)?)),
         };
         for chunk in bytes.chunks(ZEROS.len()) {
             // Holes take no space where the file system has them: weights of models made for tests are mostly zero.
@@ -224,8 +223,8 @@ impl DataWriter {
     pub fn finish(self) -> io::Result<Option<WrittenData>> {
         let Some(out) = self.out else { return Ok(None) };
         let file = out.into_inner().map_err(|error| error.into_error())?;
-        file.as_file().set_len(self.at)?;
-        file.as_file().sync_all()?;
+        file.file().set_len(self.at)?;
+        file.file().sync_all()?;
         Ok(Some(WrittenData { file, bytes: self.at, digest: self.digest.digest() }))
     }
 }

@@ -5,18 +5,17 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use prost::Message;
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::export::{Exported, export};
 use super::external::{DataWriter, Entries, Placement, Selection, WrittenData, goes_out};
 use super::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use super::schema::MessageKind;
+use super::wire::Unknown;
 use super::{second_reader, wire};
 use crate::formats::error::{FormatError, Refusal};
-use crate::formats::file;
+use crate::formats::file::{self, NewFile};
 use crate::formats::{DataPlacement, Renamed, SaveOptions, SaveReport};
 use crate::ir::tensor::{Encoding, Tensor};
 use crate::ir::{Constant, Model, NodeId, Text};
@@ -35,28 +34,30 @@ pub fn save(model: &Model, path: &Path, options: &SaveOptions) -> Result<SaveRep
     };
     let renamed = if options.unique_node_names { unique_names(model) } else { BTreeMap::new() };
     let (exported, data) = place_and_export(model, path, file_name, options, &renamed)?;
-    let message = &exported.message;
-    if let Some(place) = foreign_data(message, data.as_ref().map(|data| data.location.as_str())) {
+    let Exported { message, unknown } = exported;
+    if let Some(place) = foreign_data(&message, data.as_ref().map(|data| data.location.as_str())) {
         let what = "its data is in an external file that would not be next to the saved model";
         return Err(Refusal::new(place, what).unwritable(path));
     }
     let plain = message.encode_to_vec();
+    // The digest stands for it from here on: what is read back needs the room.
+    drop(message);
     let plain_digest = xxh3_64(&plain);
-    let bytes = if exported.unknown.is_empty() {
+    let bytes = if unknown.is_empty() {
         plain
     } else {
-        let restored = wire::restore(&plain, MessageKind::Model, &exported.unknown);
+        let restored = wire::restore(&plain, MessageKind::Model, &unknown);
         restored.map_err(|error| FormatError::Verify { path: path.to_owned(), what: error.to_string() })?
     };
-    let mut temporary = file::beside(path).map_err(|error| FormatError::write(path, error))?;
-    let written = temporary.write_all(&bytes).and_then(|()| temporary.as_file().sync_all());
+    let mut beside = NewFile::beside(path).map_err(|error| FormatError::write(path, error))?;
+    let written = beside.write_all(&bytes).and_then(|()| beside.file().sync_all());
     written.map_err(|error| FormatError::write(path, error))?;
     let (length, digest) = (bytes.len() as u64, xxh3_64(&bytes));
     drop(bytes);
-    verify(temporary.path(), digest, plain_digest, &exported, data.as_ref())
+    verify(beside.path(), digest, plain_digest, &unknown, data.as_ref())
         .map_err(|what| FormatError::Verify { path: path.to_owned(), what })?;
     let data_file = data.as_ref().map(|data| (data.path.clone(), data.written.bytes));
-    put_in_place(path, temporary, data).map_err(|error| FormatError::write(path, error))?;
+    put_in_place(beside, data).map_err(|error| FormatError::write(path, error))?;
     let renamed =
         renamed.into_iter().map(|(node, to)| Renamed { node, from: model.node(node).name.clone(), to });
     Ok(SaveReport { path: path.to_owned(), bytes: length, data_file, renamed: renamed.collect() })
@@ -225,7 +226,7 @@ fn verify(
     model: &Path,
     digest: u64,
     plain_digest: u64,
-    exported: &Exported,
+    unknown: &Unknown,
     data: Option<&PlacedData>,
 ) -> Result<(), String> {
     let bytes = file::read(model).map_err(|error| error.to_string())?;
@@ -233,7 +234,7 @@ fn verify(
         return Err("the bytes on disk are not those that were written".to_owned());
     }
     let tree = wire::scan(&bytes, MessageKind::Model).map_err(|error| error.to_string())?;
-    if tree != exported.unknown {
+    if tree != *unknown {
         return Err("the fields kept unread are not those that were written".to_owned());
     }
     let message = ModelProto::decode(bytes.clone()).map_err(|error| error.to_string())?;
@@ -242,8 +243,8 @@ fn verify(
     }
     second_reader::compare(&bytes, &message)?;
     if let Some(data) = data {
-        let bytes: Bytes = file::read(data.written.file.path()).map_err(|error| error.to_string())?;
-        if bytes.len() as u64 != data.written.bytes || xxh3_64(&bytes) != data.written.digest {
+        let read = file::digest(data.written.file.path()).map_err(|error| error.to_string())?;
+        if read != (data.written.digest, data.written.bytes) {
             return Err("the bytes of the data file are not those that were written".to_owned());
         }
     }
@@ -251,23 +252,13 @@ fn verify(
 }
 
 /// Renames the new files to their places. Should the second rename fail, the old data file comes back.
-fn put_in_place(path: &Path, model: NamedTempFile, data: Option<PlacedData>) -> std::io::Result<()> {
-    file::keep_mode(path, model.as_file());
-    let Some(data) = data else {
-        model.persist(path)?;
-        return Ok(());
-    };
-    file::keep_mode(&data.path, data.written.file.as_file());
+fn put_in_place(model: NewFile, data: Option<PlacedData>) -> std::io::Result<()> {
+    let Some(data) = data else { return model.put_in_place() };
     let old_data = match data.path.symlink_metadata() {
-        Ok(_) => {
-            let backup = file::beside(&data.path)?.into_temp_path();
-            fs::rename(&data.path, &backup)?;
-            Some(backup)
-        }
+        Ok(_) => Some(file::set_aside(&data.path)?),
         Err(_) => None,
     };
-    let placed = data.written.file.persist(&data.path).map(|_| ()).map_err(std::io::Error::from);
-    let placed = placed.and_then(|()| model.persist(path).map(|_| ()).map_err(std::io::Error::from));
+    let placed = data.written.file.put_in_place().and_then(|()| model.put_in_place());
     if placed.is_err() {
         match old_data {
             Some(backup) => fs::rename(&backup, &data.path)?,
