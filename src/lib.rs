@@ -46,6 +46,7 @@
 //! - [`facts`]: what is known without running: shapes, small integers, one canonical view of operators
 //! - [`blocks`]: the hierarchy: scopes, structure, recognised modules, repeats
 //! - `diff`: what differs between two graphs
+//! - [`engine`]: runs a model, node by node, and gives any value, every time and every byte
 //! - [`passes`]: what finds sites and proposes patches, one file a pass
 //! - [`pipeline`]: rounds, numbered steps, rollback, provenance, configuration, log
 //! - [`report`]: a run as a document to send around
@@ -56,6 +57,7 @@
 pub mod blocks;
 pub mod cli;
 pub mod diff;
+pub mod engine;
 pub mod facts;
 pub mod formats;
 #[cfg(feature = "gui")]
