@@ -72,18 +72,54 @@ fn unique(name: &str, names: &mut BTreeSet<String>) -> Text {
     unique.into()
 }
 
+/// What is asked of nodes again and again, block around block; by node id.
+struct Known<'m> {
+    model: &'m Model,
+    /// Place in the running order of its graph; `NONE` for constants, which do not count.
+    place: Vec<u32>,
+    /// Hash of operator and attributes.
+    operator: Vec<u64>,
+    /// Place among the nodes of the block in hand; `NONE` outside of it.
+    local: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Known<'_> {
+    fn new(model: &Model) -> Known<'_> {
+        let (bound, _, _) = model.id_bounds();
+        let bound = bound as usize;
+        let mut known =
+            Known { model, place: vec![NONE; bound], operator: vec![0; bound], local: vec![NONE; bound] };
+        for graph in model.live_graphs() {
+            let shown = model.nodes_of(graph).filter(|(_, node)| !node.is("Constant"));
+            for (k, (id, node)) in shown.enumerate() {
+                let mut h = FxHasher::default();
+                operator(model, node, &mut h);
+                known.place[id.index()] = k as u32;
+                known.operator[id.index()] = h.finish();
+            }
+        }
+        known
+    }
+
+    fn is_shown(&self, node: NodeId) -> bool {
+        self.place[node.index()] != NONE
+    }
+}
+
 /// Marks alike siblings: same operators, attributes and wiring; names, weights and sizes do not count.
 pub(super) fn mark_repeats(model: &Model, blocks: &mut [Block]) {
+    let mut known = Known::new(model);
     // Nodes that are not constants, by block; inner blocks come after outer ones.
     let mut shown = vec![0u32; blocks.len()];
     for b in (0..blocks.len()).rev() {
         let count = |child: &Child| match child {
-            Child::Node(n) => u32::from(!model.node(*n).is("Constant")),
+            Child::Node(n) => u32::from(known.is_shown(*n)),
             Child::Block(c) => shown[c.0 as usize],
         };
         shown[b] = blocks[b].children.iter().map(count).sum();
     }
-    let mut local: FxHashMap<NodeId, u32> = FxHashMap::default();
     for b in 0..blocks.len() {
         let mut sizes: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
         for child in &blocks[b].children {
@@ -94,7 +130,7 @@ pub(super) fn mark_repeats(model: &Model, blocks: &mut [Block]) {
         // Only blocks of one size can be alike.
         let mut alike: BTreeMap<u64, Vec<BlockId>> = BTreeMap::new();
         for block in sizes.into_values().filter(|s| s.len() > 1).flatten() {
-            alike.entry(digest(model, blocks, block.0 as usize, &mut local)).or_default().push(block);
+            alike.entry(digest(&mut known, blocks, block.0 as usize)).or_default().push(block);
         }
         for group in alike.into_values().filter(|g| g.len() > 1) {
             let (first, of) = (group[0], group.len() as u32);
@@ -105,42 +141,41 @@ pub(super) fn mark_repeats(model: &Model, blocks: &mut [Block]) {
     }
 }
 
-/// Nodes of a block and the blocks inside it, in running order.
-fn nodes_in(model: &Model, blocks: &[Block], block: usize) -> Vec<NodeId> {
+/// Nodes of a block and the blocks inside it that are not constants, in running order.
+fn nodes_in(known: &Known, blocks: &[Block], block: usize) -> Vec<NodeId> {
     let mut nodes = Vec::with_capacity(blocks[block].nodes as usize);
     let mut stack = vec![block];
     while let Some(b) = stack.pop() {
         for child in &blocks[b].children {
             match child {
-                Child::Node(n) => nodes.push(*n),
+                Child::Node(n) if known.is_shown(*n) => nodes.push(*n),
+                Child::Node(_) => {}
                 Child::Block(c) => stack.push(c.0 as usize),
             }
         }
     }
-    nodes.sort_by_cached_key(|n| model.node(*n).order);
+    nodes.sort_unstable_by_key(|n| known.place[n.index()]);
     nodes
 }
 
-fn digest(model: &Model, blocks: &[Block], block: usize, local: &mut FxHashMap<NodeId, u32>) -> u64 {
-    local.clear();
+fn digest(known: &mut Known, blocks: &[Block], block: usize) -> u64 {
+    let model = known.model;
     let mut h = FxHasher::default();
-    let nodes = nodes_in(model, blocks, block);
-    let shown: Vec<NodeId> = nodes.into_iter().filter(|n| !model.node(*n).is("Constant")).collect();
+    let shown = nodes_in(known, blocks, block);
     for (k, id) in shown.iter().enumerate() {
-        local.insert(*id, k as u32);
+        known.local[id.index()] = k as u32;
     }
     let mut outside: FxHashMap<u32, u32> = FxHashMap::default();
-    for id in shown {
-        let node = model.node(id);
-        operator(model, node, &mut h);
-        for input in &node.inputs {
+    for id in &shown {
+        known.operator[id.index()].hash(&mut h);
+        for input in &model.node(*id).inputs {
             let Some((id, value)) = input.and_then(|v| Some((v, model.get_value(v)?))) else {
                 0u8.hash(&mut h);
                 continue;
             };
             match value.producer {
-                Producer::Node { node, output } if local.contains_key(&node) => {
-                    (1u8, local.get(&node), output).hash(&mut h);
+                Producer::Node { node, output } if known.local[node.index()] != NONE => {
+                    (1u8, known.local[node.index()], output).hash(&mut h);
                 }
                 Producer::Node { node, .. } if model.get_node(node).is_some_and(|n| n.is("Constant")) => {
                     2u8.hash(&mut h);
@@ -150,6 +185,7 @@ fn digest(model: &Model, blocks: &[Block], block: usize, local: &mut FxHashMap<N
             }
         }
     }
+    shown.iter().for_each(|id| known.local[id.index()] = NONE);
     h.finish()
 }
 

@@ -21,23 +21,30 @@ pub(super) enum Scale {
     Modules,
 }
 
-/// Immediate dominator of each item along the main flow; `None` where only the inputs dominate.
+/// Immediate dominator of each item along the main flow; `None` where only the inputs dominate. Items stand in running
+/// order, so one walk is enough: what dominates an item is where the ways up from all that it reads meet.
 fn dominators(flow: &MainFlow) -> Vec<Option<u32>> {
-    let n = flow.active.len();
-    let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(n + 1, n * 2);
-    let at: Vec<_> = (0..=n).map(|_| graph.add_node(())).collect();
-    let root = at[n];
-    for i in (0..n).filter(|i| flow.active[*i]) {
-        // Whatever has no producer in the level, or reads an input besides, can be reached around everything else.
-        if flow.preds[i].is_empty() || flow.fed[i] {
-            graph.add_edge(root, at[i], ());
-        }
-        for s in &flow.succs[i] {
-            graph.add_edge(at[i], at[*s as usize], ());
+    let mut dominators: Vec<Option<u32>> = vec![None; flow.active.len()];
+    for (i, preds) in flow.preds.iter().enumerate() {
+        // What reads an input besides can be reached around everything else.
+        if flow.active[i] && !flow.fed[i] {
+            let meet = |a: Option<u32>, b: &u32| common(&dominators, a?, *b);
+            dominators[i] = preds.iter().skip(1).fold(preds.first().copied(), meet);
         }
     }
-    let tree = petgraph::algo::dominators::simple_fast(&graph, root);
-    (0..n).map(|i| tree.immediate_dominator(at[i]).filter(|d| *d != root).map(|d| d.index() as u32)).collect()
+    dominators
+}
+
+/// The nearest item that dominates both or is one of them; a dominator stands before what it dominates.
+fn common(dominators: &[Option<u32>], mut a: u32, mut b: u32) -> Option<u32> {
+    while a != b {
+        if a > b {
+            a = dominators[a as usize]?;
+        } else {
+            b = dominators[b as usize]?;
+        }
+    }
+    Some(a)
 }
 
 /// Items that were merged so far: each group is known by its last item, through which alone data leaves it.

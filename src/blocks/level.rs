@@ -33,6 +33,8 @@ pub(super) struct Draft {
 pub(super) struct Work<'a> {
     pub model: &'a Model,
     pub flow: &'a Flow,
+    /// The nodes, by position: looked up once, because they are asked for again and again.
+    nodes: Vec<&'a Node>,
     pub contents: Vec<Content>,
     /// Class of each node, by position.
     pub classes: Vec<Class>,
@@ -99,13 +101,14 @@ pub(super) struct MainFlow {
 
 impl<'a> Work<'a> {
     pub fn new(model: &'a Model, facts: &Facts, flow: &'a Flow) -> Work<'a> {
-        let classes: Vec<Class> = flow.ids.iter().map(|id| class_of(model.node(*id))).collect();
+        let nodes: Vec<&Node> = flow.ids.iter().map(|id| &**model.node(*id)).collect();
+        let classes: Vec<Class> = nodes.iter().map(|node| class_of(node)).collect();
         let contents = super::content::contents(model, facts, flow, &classes);
-        Work { model, flow, contents, classes, drafts: Vec::new(), owner: vec![NONE; flow.len()] }
+        Work { model, flow, nodes, contents, classes, drafts: Vec::new(), owner: vec![NONE; flow.len()] }
     }
 
     pub fn node(&self, position: u32) -> &'a Node {
-        self.model.node(self.flow.ids[position as usize])
+        self.nodes[position as usize]
     }
 
     /// Class of a member that is one node.
