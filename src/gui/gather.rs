@@ -71,6 +71,8 @@ impl Gatherer {
         sheet.chosen = session.selected().cloned();
         sheet.anchor = session.anchor().cloned();
         sheet.hit = session.hit();
+        sheet.hits_total = session.hits().total;
+        sheet.search_problem = session.hits().problem.clone();
         sheet.hits = session.hits().list.iter().map(hit).collect();
         if let Some(shown) = session.shown() {
             self.pictures(&mut sheet, document, shown);

@@ -69,6 +69,9 @@ pub struct Sheet {
     pub facts: Facts,
     pub hits: Vec<HitRow>,
     pub hit: Option<usize>,
+    /// How many fit, of which the first are listed, and why the search cannot be understood.
+    pub hits_total: usize,
+    pub search_problem: Option<String>,
     pub jobs: Vec<JobRow>,
     pub nodes_before: usize,
     pub nodes_after: usize,

@@ -159,7 +159,7 @@ pub enum Command {
     /// Before the last choice or opening.
     Back,
     Forward,
-    /// Find nodes; see [`crate::session::search`] for what a query can say. Empty ends the search.
+    /// Find nodes; see [`crate::session::query`] for what a query can say. Empty ends the search.
     Search {
         query: String,
     },

@@ -10,6 +10,7 @@ pub mod names;
 mod navigation;
 pub mod pictures;
 pub mod pipeline_rows;
+pub mod query;
 pub mod script;
 pub mod search;
 pub mod tables;

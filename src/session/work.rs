@@ -3,6 +3,7 @@
 use super::document::{self, Document, Opened, Preview, ProblemRow, Source};
 use super::jobs::{Handle, Kind};
 use super::pictures::{PictureRequest, Scenes, Shown};
+use super::query;
 use super::search::{self, Hits};
 use super::tables::RunLists;
 use super::{Command, Session, ViewMode, WeightCard};
@@ -276,6 +277,12 @@ impl Session {
 
     fn start_search(&mut self, query: String) -> Result<(), String> {
         self.need_document()?;
+        if let Err(problem) = query::words(&query) {
+            // Said where it is typed, and to whoever sent it; what was found before no longer counts.
+            self.jobs.cancel(Kind::Search);
+            self.take(Outcome::Searched(Hits { query, problem: Some(problem.clone()), ..Hits::default() }));
+            return Err(problem);
+        }
         let passes = self.passes_by_step();
         let state = self.shown.as_ref().map(|s| s.state.clone());
         let initial = self.document.as_ref().map(|d| d.initial.clone());

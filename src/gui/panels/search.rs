@@ -5,6 +5,7 @@ use egui::{Key, Modifiers, RichText, ScrollArea, Stroke, Ui};
 use super::widgets::{cut, row};
 use crate::gui::rows::HitRow;
 use crate::gui::theme::{Palette, ROW_HEIGHT, size};
+use crate::session::query::HELP;
 
 /// What a person asked for in the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +27,21 @@ pub struct SearchState {
     pub wants_focus: bool,
 }
 
+/// What was found.
+pub struct Found<'a> {
+    pub hits: &'a [HitRow],
+    /// All that fit; the first of them are listed.
+    pub total: usize,
+    /// The hit that was gone to last.
+    pub current: Option<usize>,
+    /// Why the query cannot be understood.
+    pub problem: Option<&'a str>,
+}
+
 /// Draws the search box.
-pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current: Option<usize>) -> Vec<Ask> {
+pub fn search_ui(ui: &mut Ui, state: &mut SearchState, found: &Found) -> Vec<Ask> {
     let mut asks = Vec::new();
+    let (hits, current) = (found.hits, found.current);
     let palette = Palette::of(ui);
     let frame = egui::Frame::new()
         .fill(palette.surface)
@@ -43,8 +56,8 @@ pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current:
             (i.consume_key(Modifiers::NONE, Key::Enter), back, i.consume_key(Modifiers::NONE, Key::Escape))
         });
         ui.horizontal(|ui| {
-            let hint = "op:Conv  name:layer.3  attr:axis  pass:fuse  changed";
-            let width = ui.available_width() - 112.0;
+            let hint = "op:Conv  /layer[0-3]/  attr:axis=1  params>1M";
+            let width = ui.available_width() - 136.0;
             let field =
                 ui.add(egui::TextEdit::singleline(&mut state.text).hint_text(hint).desired_width(width));
             field.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::TextEdit, true, "Search"));
@@ -54,7 +67,10 @@ pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current:
             if field.changed() {
                 asks.push(Ask::Text(state.text.clone()));
             }
-            let count = match (hits.len(), current) {
+            let help = ui
+                .add(egui::Label::new(RichText::new("?").color(palette.accent)).sense(egui::Sense::hover()));
+            help.on_hover_ui(help_ui);
+            let count = match (found.total, current) {
                 (0, _) => String::new(),
                 (n, Some(at)) => format!("{} / {}", at + 1, super::count_text(n)),
                 (n, None) => super::count_text(n),
@@ -73,7 +89,9 @@ pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current:
         if escape {
             asks.push(Ask::Close);
         }
-        if hits.is_empty() && !state.text.trim().is_empty() {
+        if let Some(problem) = found.problem {
+            ui.label(RichText::new(problem).size(size::SMALL).color(palette.error));
+        } else if hits.is_empty() && !state.text.trim().is_empty() {
             ui.label(RichText::new("Nothing found").size(size::SMALL).color(palette.weak));
         }
         if !hits.is_empty() {
@@ -91,6 +109,22 @@ pub fn search_ui(ui: &mut Ui, state: &mut SearchState, hits: &[HitRow], current:
         }
     });
     asks
+}
+
+/// What can be searched for.
+fn help_ui(ui: &mut Ui) {
+    let palette = Palette::of(ui);
+    ui.set_max_width(460.0);
+    egui::Grid::new("search help").num_columns(2).spacing([14.0, 4.0]).show(ui, |ui| {
+        for (example, meaning) in HELP {
+            ui.label(RichText::new(*example).monospace());
+            ui.label(RichText::new(*meaning).color(palette.weak));
+            ui.end_row();
+        }
+    });
+    ui.label(
+        RichText::new("Words apart by spaces must all fit; capitals do not matter.").color(palette.weak),
+    );
 }
 
 fn hit_ui(ui: &mut Ui, hit: &HitRow, index: usize, current: bool, asks: &mut Vec<Ask>) {
