@@ -11,7 +11,7 @@ use super::gather::{self, Gatherer};
 use super::inspect::node_of;
 use super::settings::{Settings, ThemeChoice};
 use super::sheet::{Ask, Sheet};
-use super::shell::Shell;
+use super::shell::{self, Shell};
 use super::verbs::Verb;
 use crate::ir::NodeId;
 use crate::pipeline::Registry;
@@ -302,9 +302,13 @@ impl App {
             Verb::ResetLayout => {
                 ui.ctx().memory_mut(|memory| memory.reset_areas());
                 for panel in ["pipeline", "inspector", "tables"] {
-                    ui.ctx().data_mut(|data| {
-                        data.remove::<egui::containers::panel::PanelState>(egui::Id::new(panel))
-                    });
+                    for small in [false, true] {
+                        let id = shell::panel_id(panel, small);
+                        let forget = |data: &mut egui::util::IdTypeMap| {
+                            data.remove::<egui::containers::panel::PanelState>(id);
+                        };
+                        ui.ctx().data_mut(forget);
+                    }
                 }
                 let kept = Settings {
                     recent: self.settings.recent.clone(),

@@ -17,6 +17,13 @@ use crate::scene::{Mark, Picture, PictureBox};
 
 /// Below this width the inspector is shown only when something is chosen.
 const NARROW: f32 = 1080.0;
+/// Below this height the tables take less of it.
+const LOW: f32 = 700.0;
+
+/// Panels keep one size for small windows and one for large ones.
+pub fn panel_id(name: &str, small: bool) -> Id {
+    Id::new((name, small))
+}
 
 /// What the frame remembers between two drawings; nothing of it is about the model.
 pub struct Shell {
@@ -28,6 +35,8 @@ pub struct Shell {
     palette: Option<PaletteState>,
     pub search: Option<SearchState>,
     shortcuts: Option<String>,
+    /// Where the canvases are.
+    canvas_at: Rect,
 }
 
 impl Default for Shell {
@@ -41,6 +50,7 @@ impl Default for Shell {
             palette: None,
             search: None,
             shortcuts: None,
+            canvas_at: Rect::ZERO,
         }
     }
 }
@@ -181,10 +191,12 @@ impl Shell {
     fn panels_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
         let palette = Palette::of(ui);
         let room = ui.available_size();
+        let (narrow, low) = (room.x < NARROW, room.y < LOW);
         let frame = Frame::new().fill(palette.panel).inner_margin(Margin::symmetric(10, 8));
         if settings.pipeline_shown {
-            let width = if room.x < NARROW { 232.0 } else { 304.0 };
-            let panel = Panel::left("pipeline").frame(frame).default_size(width).min_size(180.0);
+            let width = if narrow { 212.0 } else { 304.0 };
+            let panel =
+                Panel::left(panel_id("pipeline", narrow)).frame(frame).default_size(width).min_size(180.0);
             panel.max_size((room.x * 0.42).max(190.0)).show(ui, |ui| {
                 self.pipeline.badges_of.clone_from(&sheet.badges_of);
                 let step = Some(sheet.step).filter(|&s| s > 0);
@@ -205,9 +217,10 @@ impl Shell {
                 }
             });
         }
-        if settings.inspector_shown && (room.x >= NARROW || sheet.chosen.is_some()) {
-            let width = if room.x < NARROW { 220.0 } else { 296.0 };
-            let panel = Panel::right("inspector").frame(frame).default_size(width).min_size(180.0);
+        if settings.inspector_shown && (!narrow || sheet.chosen.is_some()) {
+            let width = if narrow { 212.0 } else { 296.0 };
+            let panel =
+                Panel::right(panel_id("inspector", narrow)).frame(frame).default_size(width).min_size(180.0);
             panel.max_size((room.x * 0.42).max(190.0)).show(ui, |ui| {
                 for ask in inspector::inspector_ui(ui, &sheet.facts) {
                     asks.push(match ask {
@@ -221,9 +234,12 @@ impl Shell {
             });
         }
         if settings.bottom_shown {
-            let height = if room.y < 700.0 { 130.0 } else { 200.0 };
-            let panel =
-                Panel::bottom("tables").frame(frame).resizable(true).default_size(height).min_size(90.0);
+            let height = if low { 128.0 } else { 200.0 };
+            let panel = Panel::bottom(panel_id("tables", low))
+                .frame(frame)
+                .resizable(true)
+                .default_size(height)
+                .min_size(90.0);
             panel.max_size((room.y * 0.6).max(100.0)).show(ui, |ui| {
                 let tables = bottom::Tables {
                     changes: &sheet.changes,
@@ -345,16 +361,27 @@ impl Shell {
 
     /// Legend and search, above the canvas.
     fn overlays_ui(&mut self, ui: &mut Ui, full: Rect, sheet: &Sheet, asks: &mut Vec<Ask>) {
+        self.canvas_at = full;
         // Side by side it would cover half of a picture.
-        if full.height() > 330.0 && full.width() > 420.0 && sheet.view != View::Both {
-            let compares = sheet.view == View::Difference;
-            let rows = if compares { 4 } else { sheet.families.len() };
-            let height = rows as f32 * 17.5 + 14.0;
-            let place =
-                Rect::from_min_size(pos2(full.min.x + 12.0, full.max.y - height - 12.0), vec2(190.0, height));
-            if rows > 0 {
+        if full.height() > 200.0 && full.width() > 280.0 && sheet.view != View::Both {
+            let count = |mark| sheet.count(mark);
+            let legend = bars::Legend {
+                compares: sheet.view == View::Difference,
+                families: &sheet.families,
+                counts: &count,
+            };
+            let size = legend.size();
+            let place = Rect::from_min_size(pos2(full.min.x + 12.0, full.max.y - size.y - 12.0), size);
+            let roomy = full.width() >= canvas::ROOMY.x && full.height() >= canvas::ROOMY.y;
+            let one_line = !roomy && (size.y > full.height() * 0.4 || self.main.covers(place.expand(6.0)));
+            let line = Rect::from_min_max(
+                pos2(full.min.x + 6.0, full.max.y - bars::LEGEND_LINE - 4.0),
+                full.max - vec2(6.0, 4.0),
+            );
+            if size.y > 0.0 {
+                let place = if one_line { line } else { place };
                 let mut child = ui.new_child(egui::UiBuilder::new().max_rect(place));
-                bars::legend_ui(&mut child, compares, &sheet.families, &|mark| sheet.count(mark));
+                legend.ui(&mut child, one_line);
             }
         }
         let Some(state) = &mut self.search else { return };
@@ -363,7 +390,13 @@ impl Shell {
         let mut close = false;
         Area::new(Id::new("search")).order(Order::Middle).fixed_pos(at).show(ui.ctx(), |ui| {
             ui.set_width(width);
-            for ask in search_ui(ui, state, &sheet.hits, sheet.hit) {
+            let found = search::Found {
+                hits: &sheet.hits,
+                total: sheet.hits_total,
+                current: sheet.hit,
+                problem: sheet.search_problem.as_deref(),
+            };
+            for ask in search_ui(ui, state, &found) {
                 match ask {
                     search::Ask::Text(text) => asks.push(Ask::Search(text)),
                     search::Ask::Go(index) => asks.push(Ask::Hit(index)),
@@ -385,10 +418,12 @@ impl Shell {
             return;
         }
         let palette = Palette::of(ui);
-        let room = ui.ctx().content_rect();
-        let width = (room.width() - 40.0).min(560.0);
-        let at = pos2(room.center().x - width / 2.0, room.min.y + 44.0);
-        Area::new(Id::new("cards")).order(Order::Foreground).fixed_pos(at).show(ui.ctx(), |ui| {
+        // Over the canvas, at its bottom: the bars with what can be done about it stay free.
+        let room = if sheet.name.is_some() { self.canvas_at } else { ui.ctx().content_rect() };
+        let width = (room.width() - 24.0).clamp(200.0, 560.0);
+        let at = pos2(room.center().x, room.max.y - 12.0);
+        let area = Area::new(Id::new("cards")).order(Order::Foreground).fixed_pos(at);
+        area.pivot(egui::Align2::CENTER_BOTTOM).show(ui.ctx(), |ui| {
             for (id, card) in &sheet.cards {
                 let frame = Frame::new()
                     .fill(palette.surface)

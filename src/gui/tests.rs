@@ -1,5 +1,7 @@
 //! The window as a person uses it: clicks by label, keys, typed text; what counts is the session's state afterwards.
 
+mod small;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,6 +51,10 @@ struct Window<'a> {
 impl Window<'_> {
     /// A window on the start page, with a folder that holds the model as `small.onnx`.
     fn new() -> Self {
+        Window::sized(vec2(1500.0, 900.0))
+    }
+
+    fn sized(size: egui::Vec2) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         formats::save(&model(), &folder.path().join("small.onnx"), &SaveOptions::default()).expect("saved");
         let ctx = egui::Context::default();
@@ -56,7 +62,7 @@ impl Window<'_> {
         let mut app = App::quiet(&ctx, Registry::builtin());
         app.settings.folder = Some(folder.path().to_path_buf());
         let harness = Harness::builder()
-            .with_size(vec2(1500.0, 900.0))
+            .with_size(size)
             .with_step_dt(1.0 / 60.0)
             .with_max_steps(300)
             .build_ui_state(|ui, app: &mut App| app.ui(ui), app);

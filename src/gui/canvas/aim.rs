@@ -1,7 +1,7 @@
 //! Where the canvas looks: at a picture's start, after a change of the picture, and on the way to a box. While there are
 //! boxes, a change never leaves the canvas empty.
 
-use egui::{Rect, Vec2, pos2};
+use egui::{Pos2, Rect, Vec2, pos2};
 
 use super::camera::View;
 use super::minimap::Minimap;
@@ -155,6 +155,14 @@ impl Canvas {
         let off = |title: &Rect| title.distance_sq_to_pos(middle);
         let nearest = titles.min_by(|a, b| off(a).total_cmp(&off(b)));
         nearest.map_or(view, |title| View::centred(title.center(), self.size, view.zoom))
+    }
+
+    /// True when something laid over this place of the screen would cover a closed box or a title.
+    pub fn covers(&self, place: Rect) -> bool {
+        let view = self.camera.view();
+        let to_picture = |p: Pos2| view.to_picture(p - self.corner);
+        let place = Rect::from_min_max(to_picture(place.min), to_picture(place.max));
+        self.shown.boxes_in(place).iter().any(|&i| self.title_of(i).intersects(place))
     }
 
     /// Goes to what is chosen, or else to the start.

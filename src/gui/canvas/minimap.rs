@@ -2,6 +2,7 @@
 
 use egui::{Color32, Mesh, Pos2, Rect, Sense, Shape, Stroke, StrokeKind, Ui, pos2, vec2};
 
+use super::ROOMY;
 use super::shown::{Shown, bounds, is_container};
 use crate::gui::theme::{Palette, mix};
 use crate::scene::Mark;
@@ -48,15 +49,18 @@ impl Minimap {
         Minimap { density, marks }
     }
 
-    /// Draws the map into the corner of `canvas` when `visible` leaves something out; gives the place in the picture
-    /// that was clicked or dragged to.
-    pub fn ui(&self, ui: &mut Ui, canvas: Rect, shown: &Shown, visible: Rect) -> Option<Pos2> {
+    /// Draws the map into a corner of `canvas` when `visible` leaves something out and there is room for it; gives the
+    /// place in the picture that was clicked or dragged to. `covers` tells what would hide boxes.
+    pub fn ui(
+        &self,
+        ui: &mut Ui,
+        canvas: Rect,
+        shown: &Shown,
+        visible: Rect,
+        covers: &dyn Fn(Rect) -> bool,
+    ) -> Option<Pos2> {
         let all = bounds(&shown.picture);
-        if self.density.is_empty()
-            || visible.contains_rect(all)
-            || canvas.width() < 360.0
-            || canvas.height() < 300.0
-        {
+        if self.density.is_empty() || visible.contains_rect(all) {
             return None;
         }
         let palette = Palette::of(ui);
@@ -65,6 +69,12 @@ impl Minimap {
         let size = (all.size() * scale).max(vec2(34.0, 34.0));
         let frame =
             Rect::from_min_size(canvas.right_bottom() - size - vec2(22.0, 22.0), size + vec2(10.0, 10.0));
+        let held = ui.ctx().is_being_dragged(ui.id().with("minimap"));
+        let fits = size.x < canvas.width() * 0.4 && size.y < canvas.height() * 0.6;
+        let roomy = canvas.width() >= ROOMY.x && canvas.height() >= ROOMY.y;
+        if !held && (!fits || !roomy && covers(frame)) {
+            return None;
+        }
         let map = frame.shrink(5.0);
         let response = ui.interact(frame, ui.id().with("minimap"), Sense::click_and_drag());
         response.widget_info(|| {

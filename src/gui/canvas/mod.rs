@@ -40,6 +40,9 @@ const LEAST_CONTROL: f32 = 11.0;
 /// At most this many boxes get one.
 const MOST_CONTROLS: usize = 160;
 
+/// On a canvas at least this large overview and legend stay, even over boxes.
+pub const ROOMY: Vec2 = vec2(900.0, 600.0);
+
 /// What a person asked for on the canvas.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -100,6 +103,8 @@ pub struct Canvas {
     minimap: Minimap,
     camera: Camera,
     size: Vec2,
+    /// Top left corner on the screen.
+    corner: Vec2,
     labels: Rc<RefCell<Labels>>,
     /// Counts pictures, so that frames can be told apart.
     generation: u64,
@@ -124,6 +129,7 @@ impl Canvas {
             minimap: Minimap::default(),
             camera: Camera::default(),
             size: Vec2::ZERO,
+            corner: Vec2::ZERO,
             labels: Rc::default(),
             generation: 0,
             unseen: true,
@@ -177,6 +183,7 @@ impl Canvas {
     /// Draws the canvas into all of `ui` and says what the person did.
     pub fn ui(&mut self, ui: &mut Ui, request: &Request) -> Vec<Action> {
         let rect = ui.available_rect_before_wrap();
+        self.corner = rect.min.to_vec2();
         self.prepare(rect.size(), request);
         let now = ui.input(|i| i.time);
         let mut actions = Vec::new();
@@ -218,7 +225,8 @@ impl Canvas {
         self.controls(ui, id, rect, &mut actions);
         self.way_back(ui, rect, request.still);
         let visible = self.camera.view().visible(rect.size());
-        if let Some(place) = self.minimap.ui(ui, rect, &self.shown, visible) {
+        let covers = |place: Rect| self.covers(place);
+        if let Some(place) = self.minimap.ui(ui, rect, &self.shown, visible, &covers) {
             self.camera.set(View::centred(place, rect.size(), self.camera.view().zoom));
             ui.ctx().request_repaint();
         }

@@ -98,23 +98,71 @@ pub fn crumbs_ui(
                 picked.push(verb);
             }
         }
+        let texts: Vec<String> = crumbs.iter().map(|c| super::shortened(&c.text, 40)).collect();
+        let font = egui::TextStyle::Button.resolve(ui.style());
+        let width = |text: &str| {
+            ui.painter().layout_no_wrap(text.to_owned(), font.clone(), palette.text).size().x
+                + 2.0 * ui.spacing().button_padding.x
+        };
+        let gap = width("›") + 2.0 * ui.spacing().item_spacing.x;
+        let widths: Vec<f32> = texts.iter().map(|text| width(text) + gap).collect();
+        let hidden = left_out(&widths, ui.available_width(), width("…") + gap);
         for (i, crumb) in crumbs.iter().enumerate() {
+            if hidden.contains(&i) && i != hidden.start {
+                continue;
+            }
             if i > 0 {
                 ui.label(RichText::new("›").color(palette.weak));
             }
+            if hidden.contains(&i) {
+                let between = &crumbs[hidden.clone()];
+                went = crumbs_between(ui, between).or(went.take());
+                continue;
+            }
             let last = i + 1 == crumbs.len();
             let colour = if last { palette.text } else { palette.weak };
-            let text = RichText::new(super::shortened(&crumb.text, 40)).color(colour);
-            let button = ui.add(Button::new(text).frame(false));
+            let button = Button::new(RichText::new(&texts[i]).color(colour)).frame(false);
+            // The last one takes what is left; whole under the pointer.
+            let button = ui.add(if last { button.truncate() } else { button });
             button.widget_info(|| {
                 egui::WidgetInfo::labeled(egui::WidgetType::Button, true, format!("Go to {}", crumb.text))
             });
-            if button.clicked() {
+            if button.on_hover_text(&crumb.text).clicked() {
                 went = Some(crumb.place.clone());
             }
         }
     });
     (went, picked)
+}
+
+/// Crumbs that are left out where the way is too long: from the second on, the last one stays.
+fn left_out(widths: &[f32], room: f32, dots: f32) -> std::ops::Range<usize> {
+    let mut total: f32 = widths.iter().sum();
+    let mut end = 1;
+    while total > room && end + 1 < widths.len() {
+        total -= widths[end];
+        if end == 1 {
+            total += dots;
+        }
+        end += 1;
+    }
+    1..end
+}
+
+/// The crumbs that were left out, in a menu.
+fn crumbs_between(ui: &mut Ui, crumbs: &[Crumb]) -> Option<Option<Place>> {
+    let mut went = None;
+    let response = ui.menu_button("…", |ui| {
+        for crumb in crumbs {
+            if ui.button(super::shortened(&crumb.text, 60)).clicked() {
+                went = Some(crumb.place.clone());
+                ui.close();
+            }
+        }
+    });
+    let names: Vec<&str> = crumbs.iter().map(|crumb| &*crumb.text).collect();
+    response.response.on_hover_text(names.join(" › "));
+    went
 }
 
 /// The slider over the rewrites: gives the step to show. `step` is the one that is shown; as many as there are means the
@@ -208,41 +256,88 @@ pub fn status_ui(ui: &mut Ui, status: &Status) -> bool {
     cancelled
 }
 
-/// What the colours mean: differences, or families of operators that are there.
-pub fn legend_ui(ui: &mut Ui, compares: bool, families: &[Family], counts: &dyn Fn(Mark) -> usize) {
-    let palette = Palette::of(ui);
-    let frame = egui::Frame::new()
-        .fill(palette.surface)
-        .stroke(egui::Stroke::new(1.0, palette.border))
-        .corner_radius(6.0)
-        .inner_margin(egui::Margin::symmetric(10, 6));
-    frame.show(ui, |ui| {
-        ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
-        ui.spacing_mut().interact_size.y = 14.0;
-        if compares {
-            for mark in MARKS {
+/// What the legend says.
+pub struct Legend<'a> {
+    /// Differences, or families of operators that are there.
+    pub compares: bool,
+    pub families: &'a [Family],
+    pub counts: &'a dyn Fn(Mark) -> usize,
+}
+
+/// Height of the legend on one line.
+pub const LEGEND_LINE: f32 = 24.0;
+
+impl Legend<'_> {
+    fn rows(&self) -> usize {
+        if self.compares { MARKS.len() } else { self.families.len() }
+    }
+
+    /// Size with a line for each colour; nothing when there is nothing to explain.
+    pub fn size(&self) -> egui::Vec2 {
+        if self.rows() == 0 {
+            return egui::Vec2::ZERO;
+        }
+        egui::vec2(190.0, self.rows() as f32 * 17.5 + 14.0)
+    }
+
+    /// Draws it: a line for each colour, or all in one line with the words under the pointer.
+    pub fn ui(&self, ui: &mut Ui, one_line: bool) {
+        let palette = Palette::of(ui);
+        let margin = if one_line { egui::Margin::symmetric(7, 4) } else { egui::Margin::symmetric(10, 6) };
+        let frame = egui::Frame::new()
+            .fill(palette.surface)
+            .stroke(egui::Stroke::new(1.0, palette.border))
+            .corner_radius(6.0)
+            .inner_margin(margin);
+        frame.show(ui, |ui| {
+            ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
+            ui.spacing_mut().interact_size.y = 14.0;
+            if one_line {
+                ui.horizontal(|ui| self.entries(ui, true));
+            } else {
+                self.entries(ui, false);
+            }
+        });
+    }
+
+    fn entries(&self, ui: &mut Ui, one_line: bool) {
+        let palette = Palette::of(ui);
+        let small = |text: String| RichText::new(text).size(size::SMALL);
+        let entry = |ui: &mut Ui, sample: &dyn Fn(&mut Ui) -> egui::Response, name: &str, count: String| {
+            if one_line {
+                sample(ui).on_hover_text(name);
+                if !count.is_empty() {
+                    ui.label(small(count)).on_hover_text(name);
+                }
+            } else {
                 ui.horizontal(|ui| {
-                    mark_sample(ui, mark);
-                    let text = format!("{}  {}", mark_name(mark), super::count_text(counts(mark)));
-                    ui.label(RichText::new(text).size(size::SMALL));
+                    sample(ui);
+                    ui.label(small(format!("{name}  {count}")));
                 });
+            }
+        };
+        if self.compares {
+            for mark in MARKS {
+                let count = super::count_text((self.counts)(mark));
+                entry(ui, &|ui| mark_sample(ui, mark), mark_name(mark), count);
             }
             return;
         }
-        for family in FAMILIES.into_iter().filter(|family| families.contains(family)) {
-            ui.horizontal(|ui| {
-                let (rect, _) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
+        for family in FAMILIES.into_iter().filter(|family| self.families.contains(family)) {
+            let sample = |ui: &mut Ui| {
+                let (rect, response) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
                 ui.painter().rect_filled(rect, 3.0, palette.family(family));
-                ui.label(RichText::new(family.name()).size(size::SMALL));
-            });
+                response
+            };
+            entry(ui, &sample, family.name(), String::new());
         }
-    });
+    }
 }
 
 /// A small box with the outline and sign of a difference.
-fn mark_sample(ui: &mut Ui, mark: Mark) {
+fn mark_sample(ui: &mut Ui, mark: Mark) -> egui::Response {
     let palette = Palette::of(ui);
-    let (rect, _) = ui.allocate_exact_size(egui::vec2(26.0, 14.0), egui::Sense::hover());
+    let (rect, response) = ui.allocate_exact_size(egui::vec2(26.0, 14.0), egui::Sense::hover());
     let rect = rect.shrink(1.0);
     let stroke = egui::Stroke::new(if mark == Mark::Added { 2.0 } else { 1.4 }, palette.mark(mark));
     ui.painter().rect_filled(rect, 2.0, palette.mark_fill(mark));
@@ -258,4 +353,19 @@ fn mark_sample(ui: &mut Ui, mark: Mark) {
     }
     let font = egui::FontId::monospace(11.0);
     ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, mark_sign(mark), font, palette.mark(mark));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_long_way_is_left_out() {
+        let widths = [50.0; 6];
+        assert!(left_out(&widths, 400.0, 20.0).is_empty());
+        assert_eq!(left_out(&widths, 230.0, 20.0), 1..3);
+        assert_eq!(left_out(&widths, 10.0, 20.0), 1..5, "the first and the last stay");
+        assert!(left_out(&[50.0], 10.0, 20.0).is_empty() && left_out(&[], 10.0, 20.0).is_empty());
+    }
 }

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, RichText, ScrollArea, Ui, vec2};
 
-use super::widgets::{cut, empty, mark, row, seconds_text, signed};
+use super::widgets::{columns, cut, cut_middle, empty, mark, row, seconds_text, signed};
 use crate::gui::rows::{ChangeRow, LogRow, ProblemRow, StepRow};
 use crate::gui::theme::{Palette, ROW_HEIGHT, size};
 use crate::ir::NodeId;
@@ -148,13 +148,28 @@ fn table(ui: &mut Ui, shown: &[usize], nothing: (&str, &str), mut draw: impl FnM
     });
 }
 
-/// Text in a column of its own.
-fn column(ui: &mut Ui, width: f32, text: RichText) {
+/// A column of its own, or nothing where there is no room for it.
+fn column(ui: &mut Ui, width: f32, content: impl FnOnce(&mut Ui)) {
+    if width <= 0.0 {
+        return;
+    }
     ui.allocate_ui_with_layout(vec2(width, ROW_HEIGHT), Layout::left_to_right(Align::Center), |ui| {
         ui.set_min_width(width);
         ui.set_max_width(width);
+        content(ui);
+    });
+}
+
+/// Text in a column of its own.
+fn text_column(ui: &mut Ui, width: f32, text: RichText) {
+    column(ui, width, |ui| {
         cut(ui, text);
     });
+}
+
+/// Room for `count` columns and what follows them, without the gaps between.
+fn room(ui: &Ui, count: usize) -> f32 {
+    ui.available_width() - count as f32 * ui.spacing().item_spacing.x
 }
 
 fn change_ui(ui: &mut Ui, change: &ChangeRow, index: usize, current: bool, asks: &mut Vec<Ask>) {
@@ -163,14 +178,16 @@ fn change_ui(ui: &mut Ui, change: &ChangeRow, index: usize, current: bool, asks:
         format!("{} {} {}", crate::scene::palette::mark_name(change.mark), change.operator, change.name);
     let response = row(ui, &label, current, |ui| {
         mark(ui, change.mark);
-        column(ui, 150.0, RichText::new(&*change.operator));
-        column(ui, 260.0, RichText::new(super::shortened(&change.name, 48)).color(palette.weak));
-        if let Some(pass) = &change.pass {
-            column(ui, 190.0, RichText::new(&**pass).color(palette.badge).size(size::SMALL));
-        } else {
-            column(ui, 190.0, RichText::new(""));
+        let [operator, name, pass] = columns(room(ui, 3), [150.0, 260.0, 190.0], 90.0);
+        text_column(ui, operator, RichText::new(&*change.operator));
+        column(ui, name, |ui| {
+            cut_middle(ui, &change.name, |name| RichText::new(name).color(palette.weak));
+        });
+        let by = change.pass.as_deref().unwrap_or_default();
+        text_column(ui, pass, RichText::new(by).color(palette.badge).size(size::SMALL));
+        if pass > 0.0 {
+            cut(ui, RichText::new(&change.detail).color(palette.weak));
         }
-        cut(ui, RichText::new(&change.detail).color(palette.weak));
     });
     if response.clicked() {
         asks.push(Ask::Change(index));
@@ -180,11 +197,14 @@ fn change_ui(ui: &mut Ui, change: &ChangeRow, index: usize, current: bool, asks:
 fn step_ui(ui: &mut Ui, step: &StepRow, current: Option<u32>, asks: &mut Vec<Ask>) {
     let palette = Palette::of(ui);
     let response = row(ui, &format!("Rewrite {}", step.number), current == Some(step.number), |ui| {
-        column(ui, 44.0, RichText::new(step.number.to_string()).monospace().color(palette.badge));
-        column(ui, 190.0, RichText::new(&*step.pass));
-        column(ui, 220.0, RichText::new(&*step.what).color(palette.weak));
-        column(ui, 64.0, RichText::new(signed(step.node_change)).monospace());
-        cut(ui, RichText::new(super::shortened(&step.name, 60)).color(palette.weak));
+        let [number, pass, what, change] = columns(room(ui, 4), [44.0, 190.0, 220.0, 64.0], 120.0);
+        text_column(ui, number, RichText::new(step.number.to_string()).monospace().color(palette.badge));
+        text_column(ui, pass, RichText::new(&*step.pass));
+        text_column(ui, what, RichText::new(&*step.what).color(palette.weak));
+        text_column(ui, change, RichText::new(signed(step.node_change)).monospace());
+        if change > 0.0 {
+            cut_middle(ui, &step.name, |name| RichText::new(name).color(palette.weak));
+        }
     });
     if response.clicked() {
         asks.push(Ask::ShowStep(step.number));
@@ -194,12 +214,17 @@ fn step_ui(ui: &mut Ui, step: &StepRow, current: Option<u32>, asks: &mut Vec<Ask
 fn log_ui(ui: &mut Ui, line: &LogRow, asks: &mut Vec<Ask>) {
     let palette = Palette::of(ui);
     let response = row(ui, &format!("Log {} {}", line.pass, line.scope), false, |ui| {
-        column(ui, 64.0, RichText::new(seconds_text(line.seconds)).monospace().color(palette.weak));
-        column(ui, 190.0, RichText::new(&*line.pass));
-        column(ui, 80.0, RichText::new(line.kind).color(palette.weak));
-        column(ui, 260.0, RichText::new(super::shortened(&line.scope, 50)).color(palette.weak));
+        let [seconds, pass, kind, scope] = columns(room(ui, 4), [64.0, 190.0, 80.0, 260.0], 120.0);
+        text_column(ui, seconds, RichText::new(seconds_text(line.seconds)).monospace().color(palette.weak));
+        text_column(ui, pass, RichText::new(&*line.pass));
+        text_column(ui, kind, RichText::new(line.kind).color(palette.weak));
+        column(ui, scope, |ui| {
+            cut_middle(ui, &line.scope, |scope| RichText::new(scope).color(palette.weak));
+        });
         let colour = if line.bad { palette.error } else { palette.text };
-        cut(ui, RichText::new(&line.result).color(colour));
+        if scope > 0.0 {
+            cut(ui, RichText::new(&line.result).color(colour));
+        }
     });
     if response.clicked()
         && let Some(step) = line.step

@@ -46,6 +46,51 @@ pub fn cut(ui: &mut Ui, text: impl Into<egui::WidgetText>) -> Response {
     ui.add(Label::new(text).truncate())
 }
 
+/// A long name with its middle left out where there is no room, whole under the pointer.
+pub fn cut_middle(ui: &mut Ui, name: &str, text: impl Fn(&str) -> RichText) -> Response {
+    let room = ui.available_width();
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    let width = |text: &str| {
+        ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
+    };
+    let count = name.chars().count();
+    let mut shown = name.to_owned();
+    let mut limit = count;
+    // Letters are not all of one width: the share of the room is only a first guess.
+    while limit > 6 {
+        let wide = width(&shown);
+        if wide <= room {
+            break;
+        }
+        limit = ((limit as f32 * room / wide) as usize).clamp(5, limit - 1);
+        shown = super::shortened(name, limit);
+    }
+    let response = ui.add(Label::new(text(&shown)).truncate());
+    if shown == name { response } else { response.on_hover_text(name) }
+}
+
+/// Widths of the columns of a row that has `room`, where these are wanted and the last column takes the rest: less for
+/// all where there is not enough, and none for those from the end of which nothing would be left to read.
+pub fn columns<const N: usize>(room: f32, wanted: [f32; N], rest: f32) -> [f32; N] {
+    /// Narrower ones say nothing.
+    const LEAST: f32 = 56.0;
+    let mut kept = N;
+    loop {
+        let total: f32 = wanted[..kept].iter().sum::<f32>() + if kept == N { rest } else { 0.0 };
+        let share = (room / total.max(1.0)).min(1.0);
+        let narrow = wanted[..kept].iter().any(|w| w * share < LEAST.min(*w));
+        if kept > 2 && narrow {
+            kept -= 1;
+            continue;
+        }
+        let mut widths = [0.0; N];
+        for (width, wanted) in widths.iter_mut().zip(&wanted[..kept]) {
+            *width = (wanted * share).floor();
+        }
+        return widths;
+    }
+}
+
 /// A row over the whole width that can be clicked; `content` is drawn into it. Its label is what screen readers and tests
 /// find it by.
 pub fn row(ui: &mut Ui, label: &str, chosen: bool, content: impl FnOnce(&mut Ui)) -> Response {
@@ -107,5 +152,22 @@ pub fn seconds_text(seconds: f64) -> String {
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         s => format!("{s:.2} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_share_the_room() {
+        assert_eq!(columns(900.0, [150.0, 260.0, 190.0], 100.0), [150.0, 260.0, 190.0]);
+        let half = columns(350.0, [150.0, 260.0, 190.0], 100.0);
+        assert_eq!(half, [75.0, 130.0, 95.0]);
+        for room in [0.0, 40.0, 120.0, 200.0, 260.0, 500.0] {
+            let widths = columns(room, [150.0, 260.0, 190.0], 100.0);
+            assert!(widths.iter().sum::<f32>() <= room, "{room}: {widths:?}");
+            assert!(widths[2] == 0.0 || widths[2] >= 56.0, "{room}: {widths:?}");
+        }
     }
 }
