@@ -5,6 +5,7 @@ mod control;
 pub mod kernels;
 mod ledger;
 mod plan;
+pub mod products;
 mod run;
 mod stack;
 mod weights;

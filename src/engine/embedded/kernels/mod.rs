@@ -17,10 +17,18 @@ macro_rules! kernels {
     };
 }
 
+mod convolution;
+mod normalize;
+mod product;
 mod shape;
 
 /// Families of the standard domain.
-const STANDARD: &[(&[&str], fn(&str) -> Option<Kernel>)] = &[(shape::NAMES, shape::find)];
+const STANDARD: &[(&[&str], fn(&str) -> Option<Kernel>)] = &[
+    (convolution::NAMES, convolution::find),
+    (normalize::NAMES, normalize::find),
+    (product::NAMES, product::find),
+    (shape::NAMES, shape::find),
+];
 
 /// The kernel of an operator; `domain` is `""` for the standard one. Control flow is the runner's own.
 pub fn find(domain: &str, op_type: &str) -> Option<Kernel> {

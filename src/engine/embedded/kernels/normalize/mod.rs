@@ -1,0 +1,7 @@
+//! Normalizations.
+
+mod batch;
+
+kernels! {
+    "BatchNormalization" => Kernel::plain(batch::batch_normalization),
+}
