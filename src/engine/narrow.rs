@@ -40,6 +40,48 @@ pub fn number(element: ElementType, pattern: u8) -> f64 {
     }
 }
 
+/// The bit pattern of a float8 or float4 type that is nearest to a number, ties to even. Beyond the largest number it is
+/// that number when saturating, otherwise infinity, or NaN where there is none; float4 always saturates, and NaN becomes
+/// its negative zero (ONNX operator Cast). `None` for other types.
+pub fn nearest(element: ElementType, number: f64, saturate: bool) -> Option<u8> {
+    let (mantissa_bits, bias, largest) = match element {
+        ElementType::FLOAT8E4M3FN => (3, 7, 0x7e),
+        ElementType::FLOAT8E4M3FNUZ => (3, 8, 0x7f),
+        ElementType::FLOAT8E5M2 => (2, 15, 0x7b),
+        ElementType::FLOAT8E5M2FNUZ => (2, 16, 0x7f),
+        ElementType::FLOAT4E2M1 => (1, 1, 0x07),
+        _ => return None,
+    };
+    let unsigned_zero = matches!(element, ElementType::FLOAT8E4M3FNUZ | ElementType::FLOAT8E5M2FNUZ);
+    let negative = if element == ElementType::FLOAT4E2M1 { 0x08 } else { 0x80 };
+    let sign = if number.is_sign_negative() { negative } else { 0 };
+    if number.is_nan() {
+        return Some(match element {
+            ElementType::FLOAT4E2M1 => negative,
+            ElementType::FLOAT8E4M3FN => sign | 0x7f,
+            ElementType::FLOAT8E5M2 => sign | 0x7e,
+            _ => 0x80,
+        });
+    }
+    let magnitude = number.abs();
+    let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).clamp(1 - bias, 64);
+    let steps = (magnitude / 2f64.powi(exponent - mantissa_bits)).round_ties_even();
+    // The implicit leading bit of a normal number carries into the exponent field.
+    let pattern = f64::from((exponent + bias - 1) << mantissa_bits) + steps;
+    Some(match pattern {
+        p if p <= f64::from(largest) => match p as u8 {
+            0 if unsigned_zero => 0,
+            p => sign | p,
+        },
+        _ if saturate || element == ElementType::FLOAT4E2M1 => sign | largest,
+        _ => match element {
+            ElementType::FLOAT8E4M3FN => sign | 0x7f,
+            ElementType::FLOAT8E5M2 => sign | 0x7c,
+            _ => 0x80,
+        },
+    })
+}
+
 /// float8 with so many bits of exponent and mantissa ("FP8 Formats for Deep Learning", Micikevicius et al. 2022; the
 /// FNUZ kinds: Noune et al. 2022).
 fn float8(element: ElementType, pattern: u8, exponent_bits: u32, mantissa_bits: u32) -> f64 {
@@ -74,6 +116,30 @@ mod tests {
         assert_eq!(unpack(&pack(&four, 4), 4, 15), four);
         let two: Vec<u8> = (0..7).map(|i| i % 4).collect();
         assert_eq!(unpack(&pack(&two, 2), 2, 7), two);
+    }
+
+    #[test]
+    fn every_number_of_a_format_is_nearest_to_itself() {
+        for element in [
+            ElementType::FLOAT8E4M3FN,
+            ElementType::FLOAT8E4M3FNUZ,
+            ElementType::FLOAT8E5M2,
+            ElementType::FLOAT8E5M2FNUZ,
+            ElementType::FLOAT4E2M1,
+        ] {
+            for pattern in 0..1u32 << element.bits() {
+                let value = number(element, pattern as u8);
+                if !value.is_nan() {
+                    assert_eq!(nearest(element, value, false), Some(pattern as u8), "{element} {pattern:#x}");
+                }
+            }
+        }
+        assert_eq!(nearest(ElementType::FLOAT8E4M3FN, 464.0, false), Some(0x7e));
+        assert_eq!(nearest(ElementType::FLOAT8E4M3FN, 464.1, false), Some(0x7f));
+        assert_eq!(nearest(ElementType::FLOAT8E4M3FN, 1e9, true), Some(0x7e));
+        assert_eq!(nearest(ElementType::FLOAT8E5M2, -61440.0, false), Some(0xfc));
+        assert_eq!(nearest(ElementType::FLOAT8E5M2FNUZ, -1e-9, false), Some(0));
+        assert_eq!(nearest(ElementType::FLOAT4E2M1, 2.5, false), Some(0x04));
     }
 
     #[test]

@@ -18,29 +18,46 @@ macro_rules! kernels {
 }
 
 mod convolution;
+mod loss;
 mod normalize;
 mod product;
+mod quantized;
+mod real;
 mod shape;
 
+/// Names of a family's operators, and how each is found.
+type Family = (&'static [&'static str], fn(&str) -> Option<Kernel>);
+
 /// Families of the standard domain.
-const STANDARD: &[(&[&str], fn(&str) -> Option<Kernel>)] = &[
+const STANDARD: &[Family] = &[
     (convolution::NAMES, convolution::find),
+    (loss::NAMES, loss::find),
     (normalize::NAMES, normalize::find),
     (product::NAMES, product::find),
+    (quantized::NAMES, quantized::find),
     (shape::NAMES, shape::find),
 ];
+
+/// Families of com.microsoft: operators of ONNX Runtime that models in the wild have.
+const MICROSOFT: &[Family] = &[(quantized::contributed::NAMES, quantized::contributed::find)];
 
 /// The kernel of an operator; `domain` is `""` for the standard one. Control flow is the runner's own.
 pub fn find(domain: &str, op_type: &str) -> Option<Kernel> {
     match domain {
         "" | "ai.onnx" => STANDARD.iter().find_map(|(_, find)| find(op_type)),
+        "com.microsoft" => MICROSOFT.iter().find_map(|(_, find)| find(op_type)),
+        "ai.onnx.preview.training" | "ai.onnx.training" => loss::training::find(op_type),
         _ => None,
     }
 }
 
 /// Operators with a kernel, as (domain, operator), sorted.
 pub fn all() -> Vec<(&'static str, &'static str)> {
-    let mut names: Vec<_> = STANDARD.iter().flat_map(|(names, _)| names.iter().map(|n| ("", *n))).collect();
+    let mut names = Vec::new();
+    names.extend(loss::training::NAMES.iter().map(|n| ("ai.onnx.preview.training", *n)));
+    for (domain, families) in [("", STANDARD), ("com.microsoft", MICROSOFT)] {
+        names.extend(families.iter().flat_map(|(names, _)| names.iter().map(|n| (domain, *n))));
+    }
     names.sort_unstable();
     names
 }
