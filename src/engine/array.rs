@@ -247,6 +247,11 @@ impl Array {
         &self.storage
     }
 
+    /// Element type, dimensions and elements.
+    pub fn into_parts(self) -> (ElementType, Dims, Storage) {
+        (self.element, self.dims, self.storage)
+    }
+
     /// Elements as `T`; a fault when they are of another type.
     pub fn view<T: Element>(&self) -> Result<&[T], Fault> {
         T::view(&self.storage).ok_or_else(|| Fault::element(self.element))

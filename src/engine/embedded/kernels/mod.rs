@@ -19,6 +19,7 @@ macro_rules! kernels {
 
 mod convolution;
 mod loss;
+mod movement;
 mod normalize;
 mod product;
 mod quantized;
@@ -32,6 +33,7 @@ type Family = (&'static [&'static str], fn(&str) -> Option<Kernel>);
 const STANDARD: &[Family] = &[
     (convolution::NAMES, convolution::find),
     (loss::NAMES, loss::find),
+    (movement::NAMES, movement::find),
     (normalize::NAMES, normalize::find),
     (product::NAMES, product::find),
     (quantized::NAMES, quantized::find),
