@@ -23,7 +23,6 @@ mod movement;
 mod normalize;
 mod product;
 mod quantized;
-mod real;
 mod shape;
 
 /// Names of a family's operators, and how each is found.

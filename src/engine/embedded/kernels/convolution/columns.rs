@@ -4,8 +4,8 @@ use super::window::Window;
 use std::ops::Range;
 
 /// Appends to `out` the rows of one channel, one for each tap of the window: what that tap sees at the output places
-/// `places` (flat, row-major). Padding is `T::default()`.
-pub fn append<T: Copy + Default>(out: &mut Vec<T>, plane: &[T], window: &Window, places: &Range<usize>) {
+/// `places` (flat, row-major); `padding` is what it sees outside of the image.
+pub fn append<T: Copy>(out: &mut Vec<T>, plane: &[T], window: &Window, places: &Range<usize>, padding: T) {
     let [_, height, width] = window.input;
     let [_, out_height, out_width] = window.output;
     let stride = window.strides[2];
@@ -30,11 +30,11 @@ pub fn append<T: Copy + Default>(out: &mut Vec<T>, plane: &[T], window: &Window,
                         .zip(window.place(1, line % out_height, kh))
                         .map(|(d, h)| &plane[(d * height + h) * width..][..width]);
                     let Some(row) = row else {
-                        out.resize(out.len() + to - from, T::default());
+                        out.resize(out.len() + to - from, padding);
                         continue;
                     };
                     let (inside, outside) = (first.clamp(from, to), last.clamp(from, to));
-                    out.resize(out.len() + inside - from, T::default());
+                    out.resize(out.len() + inside - from, padding);
                     if outside > inside {
                         let start = inside * stride + shift - window.begin[2];
                         if stride == 1 {
@@ -43,7 +43,7 @@ pub fn append<T: Copy + Default>(out: &mut Vec<T>, plane: &[T], window: &Window,
                             out.extend(row[start..].iter().step_by(stride).take(outside - inside));
                         }
                     }
-                    out.resize(out.len() + to - outside.max(inside), T::default());
+                    out.resize(out.len() + to - outside.max(inside), padding);
                 }
             }
         }

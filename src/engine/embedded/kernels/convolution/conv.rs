@@ -251,13 +251,13 @@ impl Shape {
             let planes = columns.par_chunks_mut(each).zip(image.par_chunks(plane));
             planes.for_each_init(Vec::new, |own, (out, plane)| {
                 own.clear();
-                columns::append(own, plane, &self.window, places);
+                columns::append(own, plane, &self.window, places, T::default());
                 out.copy_from_slice(own);
             });
             return;
         }
         for plane in image.chunks(plane.max(1)) {
-            columns::append(columns, plane, &self.window, places);
+            columns::append(columns, plane, &self.window, places, T::default());
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Windows that slide over images: convolutions and pools.
 
-mod columns;
+pub mod columns;
 mod conv;
 mod depthwise;
 mod pool;
-mod window;
+pub mod window;
 
 use super::product::{rounded, single};
 

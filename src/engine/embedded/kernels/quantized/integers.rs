@@ -2,34 +2,79 @@
 
 use crate::engine::array::{Array, Storage};
 use crate::engine::embedded::call::Call;
+use crate::engine::embedded::products::{Bytes, Matrix, bytes};
 use crate::engine::fault::Fault;
 use crate::ir::ElementType;
 
-/// Levels of an int8 or uint8 array as integers.
-pub fn levels(array: &Array) -> Result<Vec<i16>, Fault> {
+/// Elements of an int8 or uint8 array.
+#[derive(Clone, Copy)]
+pub enum Levels<'a> {
+    Unsigned(&'a [u8]),
+    Signed(&'a [i8]),
+}
+
+/// Elements of an int8 or uint8 array.
+pub fn levels(array: &Array) -> Result<Levels<'_>, Fault> {
     match array.storage() {
-        Storage::U8(v) if array.element() == ElementType::UINT8 => {
-            Ok(v.iter().map(|v| i16::from(*v)).collect())
-        }
-        Storage::I8(v) => Ok(v.iter().map(|v| i16::from(*v)).collect()),
+        Storage::U8(v) if array.element() == ElementType::UINT8 => Ok(Levels::Unsigned(v)),
+        Storage::I8(v) => Ok(Levels::Signed(v)),
         _ => Err(Fault::element(array.element())),
     }
 }
 
-/// Rows of a left matrix times rows of a right one (that is, its columns): `put` gets row, column and the sum.
-pub fn products(left: &[i16], right: &[i16], depth: usize, mut put: impl FnMut(usize, usize, i32)) {
-    /// Right rows that stay in the nearest cache while the left ones pass.
-    const CACHED: usize = 1 << 16;
-    if depth == 0 {
-        return;
+/// Zero points of an operand, of its type; none when they are not given.
+pub fn zero_points<'a>(operand: &Array, zero: Option<&'a Array>) -> Result<Levels<'a>, Fault> {
+    match zero {
+        Some(zero) if zero.element() != operand.element() => Err(Fault::Invalid(format!(
+            "a zero point is {} where its operand is {}",
+            zero.element(),
+            operand.element()
+        ))),
+        Some(zero) => levels(zero),
+        None if operand.element() == ElementType::INT8 => Ok(Levels::Signed(&[])),
+        None => Ok(Levels::Unsigned(&[])),
     }
-    let block = (CACHED / depth).max(1);
-    for (b, right) in right.chunks(block * depth).enumerate() {
-        for (i, left) in left.chunks_exact(depth).enumerate() {
-            for (j, right) in right.chunks_exact(depth).enumerate() {
-                let terms = left.iter().zip(right).map(|(l, r)| i32::from(*l) * i32::from(*r));
-                put(i, b * block + j, terms.fold(0, i32::wrapping_add));
-            }
+}
+
+impl<'a> Levels<'a> {
+    /// Number of elements.
+    pub fn len(self) -> usize {
+        match self {
+            Levels::Unsigned(v) => v.len(),
+            Levels::Signed(v) => v.len(),
+        }
+    }
+
+    fn slice(self, from: usize, count: usize) -> Levels<'a> {
+        match self {
+            Levels::Unsigned(v) => Levels::Unsigned(&v[from..from + count]),
+            Levels::Signed(v) => Levels::Signed(&v[from..from + count]),
+        }
+    }
+
+    /// Rows of a matrix, from one on, with zero points of the same type: none, one for all rows of the matrix or one for
+    /// each.
+    pub fn lines(self, from: usize, rows: usize, columns: usize, zeros: Levels<'a>) -> Bytes<'a> {
+        let zeros = if zeros.len() > 1 { zeros.slice(from, rows) } else { zeros };
+        self.slice(from * columns, rows * columns).matrix(rows, columns, zeros)
+    }
+
+    /// Zero points of one matrix of a batch, each with so many lines.
+    fn of_matrix(self, matrix: usize, lines: usize) -> Levels<'a> {
+        match self.len() {
+            0 | 1 => self,
+            count if count == lines => self,
+            _ => self.slice(matrix * lines, lines),
+        }
+    }
+
+    /// A matrix with zero points of the same type.
+    fn matrix(self, rows: usize, columns: usize, zeros: Levels<'a>) -> Bytes<'a> {
+        match (self, zeros) {
+            (Levels::Unsigned(v), Levels::Unsigned(z)) => Bytes::Unsigned(Matrix::new(v, rows, columns), z),
+            (Levels::Unsigned(v), Levels::Signed(_)) => Bytes::Unsigned(Matrix::new(v, rows, columns), &[]),
+            (Levels::Signed(v), Levels::Signed(z)) => Bytes::Signed(Matrix::new(v, rows, columns), z),
+            (Levels::Signed(v), Levels::Unsigned(_)) => Bytes::Signed(Matrix::new(v, rows, columns), &[]),
         }
     }
 }
@@ -51,15 +96,7 @@ impl<T: Copy> PerLine<T> {
         left: bool,
         what: &str,
     ) -> Result<PerLine<T>, Fault> {
-        let per_matrix = match (shape, left) {
-            ([lead @ .., rows, 1], true) => lead == batch && *rows == lines,
-            ([lead @ .., 1, columns], false) => lead == batch && *columns == lines,
-            _ => false,
-        };
-        let fits = values.len() == 1 || (shape.len() == 1 && values.len() == lines) || per_matrix;
-        if !fits {
-            return Err(Fault::Invalid(format!("{what} has shape {shape:?} for {lines} rows or columns")));
-        }
+        check_lines(shape, batch, lines, left, what)?;
         Ok(PerLine { values, lines })
     }
 
@@ -70,6 +107,21 @@ impl<T: Copy> PerLine<T> {
             n if n == self.lines => self.values[line],
             _ => self.values[matrix * self.lines + line],
         }
+    }
+}
+
+/// Whether a parameter of a matrix operand is one for all, one a line, or one a line of every matrix.
+fn check_lines(shape: &[usize], batch: &[usize], lines: usize, left: bool, what: &str) -> Result<(), Fault> {
+    let fits = match (shape, left) {
+        _ if shape.iter().all(|d| *d == 1) => true,
+        ([count], _) => *count == lines,
+        ([lead @ .., rows, 1], true) => lead == batch && *rows == lines,
+        ([lead @ .., 1, columns], false) => lead == batch && *columns == lines,
+        _ => false,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(Fault::Invalid(format!("{what} has shape {shape:?} for {lines} rows or columns"))),
     }
 }
 
@@ -152,50 +204,32 @@ pub fn product(
     right: (&Array, Option<&Array>),
 ) -> Result<Vec<i32>, Fault> {
     let Shapes { rows, depth, columns, .. } = *shapes;
-    let mut out = call.zeros::<i32>(&shapes.dims)?;
-    if out.is_empty() {
+    let mut out = call.vec::<i32>(&shapes.dims)?;
+    let (left_zero, right_zero) = (zero_points(left.0, left.1)?, zero_points(right.0, right.1)?);
+    let shape = |zero: Option<&Array>| zero.map_or(vec![1], |z| z.dims().to_vec());
+    let left_shape = shape(left.1);
+    let right_shape = shape(right.1);
+    check_lines(&left_shape, &shapes.left_batch, rows, true, "a zero point")?;
+    check_lines(&right_shape, &shapes.right_batch, columns, false, "a zero point")?;
+    let (left, right) = (levels(left.0)?, levels(right.0)?);
+    let matrices: usize = shapes.batch.iter().product();
+    // One matrix on the right and one zero point on the left: all rows are those of one product.
+    if right.len() == depth * columns && left_zero.len() <= 1 && left.len() == matrices * rows * depth {
+        let right_zero = if right_zero.len() > 1 { right_zero.slice(0, columns) } else { right_zero };
+        let left = left.matrix(matrices * rows, depth, left_zero);
+        bytes(&mut out, left, right.matrix(depth, columns, right_zero))?;
         return Ok(out);
     }
-    let left_zero = zero_point(left, &shapes.left_batch, rows, true)?;
-    let right_zero = zero_point(right, &shapes.right_batch, columns, false)?;
-    let mut left = levels(left.0)?;
-    for (line, row) in left.chunks_exact_mut(depth.max(1)).enumerate() {
-        let zero = left_zero.at(line / rows, line % rows);
-        row.iter_mut().for_each(|v| *v -= zero);
-    }
-    let plain = levels(right.0)?;
-    let mut right = vec![0; plain.len()];
-    let size = depth * columns;
-    for (matrix, (to, from)) in
-        right.chunks_exact_mut(size.max(1)).zip(plain.chunks_exact(size.max(1))).enumerate()
-    {
-        for (j, to) in to.chunks_exact_mut(depth.max(1)).enumerate() {
-            let zero = right_zero.at(matrix, j);
-            for (k, to) in to.iter_mut().enumerate() {
-                *to = from[k * columns + j] - zero;
-            }
-        }
-    }
-    for (i, out) in out.chunks_exact_mut(rows * columns).enumerate() {
-        let l = shapes.matrix(&shapes.left_batch, i) * rows * depth;
-        let r = shapes.matrix(&shapes.right_batch, i) * size;
-        products(&left[l..l + rows * depth], &right[r..r + size], depth, |i, j, sum| {
-            out[i * columns + j] = sum;
-        });
+    for i in 0..matrices {
+        let l = shapes.matrix(&shapes.left_batch, i);
+        let r = shapes.matrix(&shapes.right_batch, i);
+        let left_matrix = left.slice(l * rows * depth, rows * depth);
+        let right_matrix = right.slice(r * depth * columns, depth * columns);
+        bytes(
+            &mut out,
+            left_matrix.matrix(rows, depth, left_zero.of_matrix(l, rows)),
+            right_matrix.matrix(depth, columns, right_zero.of_matrix(r, columns)),
+        )?;
     }
     Ok(out)
-}
-
-fn zero_point(
-    (operand, zero): (&Array, Option<&Array>),
-    batch: &[usize],
-    lines: usize,
-    left: bool,
-) -> Result<PerLine<i16>, Fault> {
-    let Some(zero) = zero else { return PerLine::of(vec![0], &[], batch, lines, left, "") };
-    if zero.element() != operand.element() {
-        let (zero, operand) = (zero.element(), operand.element());
-        return Err(Fault::Invalid(format!("a zero point is {zero} where its operand is {operand}")));
-    }
-    PerLine::of(levels(zero)?, zero.dims(), batch, lines, left, "a zero point")
 }

@@ -1,9 +1,9 @@
 //! QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
 
 use super::granularity::{Granularity, Parameters};
+use super::real::{Real, narrowed, reals};
 use crate::engine::array::{Array, Element, Storage, Value};
 use crate::engine::embedded::call::{Call, Outputs, one};
-use crate::engine::embedded::kernels::real::{Real, narrowed, reals};
 use crate::engine::fault::Fault;
 use crate::engine::narrow;
 use crate::ir::ElementType;

@@ -2,10 +2,10 @@
 
 use super::integers::{PerLine, Shapes, product};
 use super::linear::dynamically_quantized;
+use super::real::{Real, narrowed, reals, single};
 use super::target::Target;
 use crate::engine::array::Array;
 use crate::engine::embedded::call::{Call, Outputs, one};
-use crate::engine::embedded::kernels::real::{Real, narrowed, reals, single};
 use crate::engine::fault::Fault;
 use crate::ir::ElementType;
 

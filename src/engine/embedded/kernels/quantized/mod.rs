@@ -6,6 +6,7 @@ mod integers;
 mod linear;
 mod matmul;
 mod pointwise;
+mod real;
 mod target;
 
 kernels! {

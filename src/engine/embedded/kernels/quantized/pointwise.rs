@@ -1,10 +1,10 @@
 //! Operators of com.microsoft that work on levels one by one: each is computed on the numbers that the levels stand for
 //! and brought back to levels.
 
+use super::real::{Real, single};
 use super::target::Target;
 use crate::engine::array::{Array, Storage};
 use crate::engine::embedded::call::{Call, Outputs, one};
-use crate::engine::embedded::kernels::real::{Real, single};
 use crate::engine::fault::Fault;
 use crate::ir::ElementType;
 

@@ -1,7 +1,7 @@
 //! The 8-bit type that sums are brought back to.
 
+use super::real::Real;
 use crate::engine::array::{Array, Element};
-use crate::engine::embedded::kernels::real::Real;
 use crate::engine::fault::Fault;
 use crate::ir::ElementType;
 

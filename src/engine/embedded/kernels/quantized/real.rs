@@ -1,4 +1,4 @@
-//! Two precisions for kernels that need no more: float32, and float64 for wide runs and float64 values.
+//! The two precisions of the family: float32, and float64 for wide runs and float64 scales.
 
 use crate::engine::array::{Array, Element, Storage};
 use crate::engine::fault::Fault;
