@@ -3,6 +3,7 @@
 pub mod error;
 pub mod file;
 pub mod json;
+pub mod npz;
 pub mod onnx;
 pub mod recognise;
 pub mod text;
