@@ -26,7 +26,11 @@ pub fn read(bytes: &[u8], path: &Path) -> Result<Imported, FormatError> {
         return Err(FormatError::not_a_model(path, "it is not UTF-8, so it is not the text form of a model"));
     };
     match parse(content, &file::folder_of(path)) {
-        Ok(model) => Ok(Imported { problems: missing(&model), model, form: Form::Text }),
+        Ok(model) => Ok(Imported {
+            problems: missing(&model),
+            model: super::onnx::spoken::with_spoken(model),
+            form: Form::Text,
+        }),
         // Every graph has an arrow: without one this is some other text.
         Err(Refusal { place, what }) if !content.contains("=>") => {
             let what = format!("it is text, but not the text form of a model ({place}: {what})");

@@ -10,6 +10,7 @@ mod neighbourhood;
 pub mod provenance;
 pub mod registry;
 pub mod run;
+mod spoken;
 pub mod state;
 pub mod unmatched;
 

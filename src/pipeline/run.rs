@@ -9,10 +9,12 @@ use super::log::{Event, Outcome};
 use super::neighbourhood::neighbourhood;
 use super::provenance::Effects;
 use super::registry::Registry;
+use super::spoken;
 use super::state::{Refusal, State, Step};
 use super::unmatched::{Seen, Unmatched, unmatched};
-use crate::ir::{GraphId, NodeId, Patch};
-use crate::passes::{Blocked, Context, Declined, Findings, Pass, Site};
+use crate::ir::check::Fault;
+use crate::ir::{GraphId, NodeId, Patch, PatchError};
+use crate::passes::{Anchor, Blocked, Context, Declined, Findings, Pass, Site};
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -350,7 +352,13 @@ impl Runner {
                         out.declined += 1;
                         continue;
                     }
-                    Ok(patch) => patch,
+                    Ok(patch) => match spoken::in_the_way(&out.after.model, &patch) {
+                        None => patch,
+                        Some(condition) => {
+                            out.stand_in_the_way(&site, condition);
+                            continue;
+                        }
+                    },
                     Err(Declined::Stale | Declined::NoEffect) => {
                         out.declined += 1;
                         continue;
@@ -386,6 +394,10 @@ impl Runner {
                             Ok(more) => out.take(more, &name, &mut queue, &mut pending),
                             Err(failure) => out.failures.push(failure),
                         }
+                    }
+                    // Nothing is wrong with the pass: the file's own names are in the way.
+                    Err(Refusal::Patch(PatchError::Fault(fault @ Fault::Hidden { .. }))) => {
+                        out.stand_in_the_way(&site, fault.to_string());
                     }
                     Err(refusal) => {
                         out.failures.push(Failure { key: Some(key), message: refusal.to_string() })
@@ -448,6 +460,18 @@ impl PassRun {
                 self.found += 1;
                 queue.push_back((key, site));
             }
+        }
+    }
+
+    /// A condition that the pipeline found and not the pass.
+    fn stand_in_the_way(&mut self, site: &Site, condition: String) {
+        match site.anchor {
+            Anchor::Node(anchor) => {
+                let condition = condition.into();
+                self.blocked.push(Blocked { graph: site.graph, anchor, condition, blame: anchor });
+            }
+            // A near miss needs a node to be shown at.
+            Anchor::Value(_) => self.declined += 1,
         }
     }
 
