@@ -114,6 +114,15 @@ fn errors_are_one_line_and_status_2() {
     assert!(refused(["optimise"]).contains("did you mean 'optimize'?"));
     let unknown = refused(["optimize", &model, "-o", &out, "--only", "fuse_conv_batchnorm"]);
     assert!(unknown.contains("did you mean 'fuse_conv_batch_norm'?"), "{unknown}");
+    let rounds = |n: &str| refused(["optimize", &model, "-o", &out, "--rounds", n]);
+    assert!(
+        rounds("-1").contains("whole number") && rounds("two").contains("whole number"),
+        "{}",
+        rounds("-1")
+    );
+    fs::write(folder.path("empty.json"), b"").unwrap();
+    assert!(refused(["inspect", &folder.text("empty.json")]).contains("empty.json: the file is empty"));
+    fs::remove_file(folder.path("empty.json")).unwrap();
     assert!(refused(["passes", "nothing_like_it"]).contains("nothing_like_it"));
     assert!(refused(["optimize", &model, "-o", &out, "--exclude", "nonsense"]).contains("--dry-run"));
     assert!(refused(["optimize", &model, "-o", &out, "--config", "none.toml"]).contains("none.toml"));
@@ -507,6 +516,7 @@ fn a_text_leads_back_to_the_model_wherever_it_stands() {
     assert!(
         refused(["inspect", &folder.text("letter.txt")]).contains("not the text form of a model (line 1")
     );
+    assert!(refused(["text", &folder.text("letter.txt")]).contains("not the text form of a model (line 1"));
     fs::write(folder.path("wrong.txt"), "g (float x) => (float y) {\n  y = Relu (z)\n}").unwrap();
     assert!(refused(["inspect", &folder.text("wrong.txt")]).contains("line 2, column 13: nothing gives 'z'"));
     fs::remove_file(&model).unwrap();
@@ -602,4 +612,42 @@ fn no_file_is_written_over_another_or_over_what_is_no_file() {
     }
     assert_eq!(fs::read(&model).unwrap(), before);
     fine(["optimize", &model, "-o", &model]);
+}
+
+/// Without a display the terminal does the window's first job: a model that does not open is one line all the same.
+#[test]
+fn a_model_that_does_not_open_is_one_line_without_a_display_too() {
+    let folder = Folder::new();
+    fs::write(folder.path("zip.onnx"), b"PK\x03\x04 and so on").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_passlens"));
+    command.arg(folder.path("zip.onnx")).current_dir(folder.path("."));
+    for display in ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"] {
+        command.env_remove(display);
+    }
+    let done = command.output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("zip.onnx"), "{said}");
+    assert_eq!(folder.files(), ["zip.onnx"]);
+}
+
+/// A file whose nodes stand before what they read comes back sorted: that is said.
+#[test]
+fn a_model_that_was_sorted_is_said_to_be() {
+    let folder = Folder::new();
+    let (model, out) = (folder.text("unsorted.json"), folder.text("out.onnx"));
+    let port =
+        |name: &str| format!(r#"{{"name": "{name}", "type": {{"tensor_type": {{"elem_type": "FLOAT"}}}}}}"#);
+    let text = format!(
+        r#"{{"format": "passlens-graph", "version": 1, "model": {{"ir_version": 8, "opset_import": [{{"version": 17}}], "graph": {{"name": "g",
+        "node": [{{"input": ["a"], "output": ["y"], "op_type": "Relu"}}, {{"input": ["x"], "output": ["a"], "op_type": "Exp"}}],
+        "input": [{}], "output": [{}]}}}}}}"#,
+        port("x"),
+        port("y")
+    );
+    fs::write(&model, text).unwrap();
+    let said = fine(["optimize", &model, "-o", &out, "--rounds", "0"]);
+    assert!(said.contains("warning: the nodes of main were not in an order in which they can run"), "{said}");
+    let report = json(["optimize", &model, "-o", &out, "--json"]);
+    assert!(report["problems"][0]["text"].as_str().unwrap().ends_with("sorted"), "{report}");
 }

@@ -38,10 +38,10 @@ pub struct Arguments {
     #[arg(long, value_name = "PASS")]
     without: Vec<String>,
     /// At most so many rounds; 0 opens and saves, nothing else
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     rounds: Option<u32>,
     /// Stop after this step; --save-config keeps it
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", value_parser = whole, allow_negative_numbers = true)]
     stop_at: Option<u32>,
     /// Leave this site as it is; --dry-run lists the keys, and a key that fits nothing is said (repeatable)
     #[arg(long, value_name = "KEY")]
@@ -97,6 +97,10 @@ impl Data {
             Data::AsImported => DataPlacement::AsImported,
         }
     }
+}
+
+fn whole(text: &str) -> Result<u32, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number from 0 on")
 }
 
 /// No file that is written may be another one that is written or read; only the model may replace its input.

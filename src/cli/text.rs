@@ -104,6 +104,8 @@ fn to_text(arguments: &Arguments) -> Result<Report, Failure> {
 
 fn to_model(arguments: &Arguments) -> Result<Report, Failure> {
     let input = &arguments.model;
+    // First: whether it is one is more than where its model goes.
+    let imported = formats::open(input)?;
     let Some(path) = &arguments.output else {
         return Err(Failure::words(format!(
             "'{}' is a text form: name the model to write with -o FILE.onnx",
@@ -111,7 +113,6 @@ fn to_model(arguments: &Arguments) -> Result<Report, Failure> {
         )));
     };
     refuse_to_replace(input, path)?;
-    let imported = formats::open(input)?;
     refuse_incomplete(input, &imported)?;
     let options = SaveOptions { source: Some(input.clone()), ..SaveOptions::default() };
     let saved = formats::save(&imported.model, path, &options)?;

@@ -76,6 +76,9 @@ pub struct Renamed {
 /// Reads a model: ONNX, a JSON graph, or the text form, told apart by content.
 pub fn open(path: &Path) -> Result<Imported, FormatError> {
     let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+    if bytes.is_empty() {
+        return Err(FormatError::not_a_model(path, "the file is empty"));
+    }
     match !has_json_extension(path) && text::is_text(&bytes) {
         true => text::read(&bytes, path),
         false => open_data(bytes, path),
