@@ -16,6 +16,13 @@ const NOT_COMPARABLE: &[&str] = &[
     "test_bernoulli",
     "test_bernoulli_double",
     "test_bernoulli_seed",
+    // Sums that the reference rounds to bfloat16 after every term; here they are summed in float32 and rounded once,
+    // which may differ in the last bit of the eight, more than the tests' tolerance.
+    "test_attention_3d_causal_bf16",
+    "test_attention_4d_attn_mask_causal_bf16",
+    "test_attention_4d_causal_bf16",
+    "test_attention_4d_causal_padded_kv_bf16",
+    "test_attention_4d_padded_kv_bf16",
     "test_training_dropout",
     "test_training_dropout_default",
     "test_training_dropout_default_mask",

@@ -2,9 +2,7 @@
 //! window's drawing code without a window.
 
 use super::failure::Failure;
-#[cfg(feature = "gui")]
-use super::output;
-use super::{Answer, terminal};
+use super::{Answer, output, terminal};
 use std::path::Path;
 
 /// Opens the window, with a model if one is named.
@@ -15,14 +13,18 @@ pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
         Ok(crate::gui::Opened::Restarted(status)) => {
             Err(Failure::words(format!("the window's process ended with status {status}")))
         }
-        Err(no_window) => terminal::run(model, &no_window.to_string()),
+        Err(no_window) => {
+            output::complain(&format!("{no_window}; doing the same on the terminal"));
+            terminal::run(model)
+        }
     }
 }
 
 /// Without the window, the same on the terminal.
 #[cfg(not(feature = "gui"))]
 pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
-    terminal::run(model, "this build has no window (feature `gui`)")
+    output::complain("this build has no window (feature `gui`); doing the same on the terminal");
+    terminal::run(model)
 }
 
 /// Plays a script of commands and pictures.

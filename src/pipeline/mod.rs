@@ -10,9 +10,7 @@ mod neighbourhood;
 pub mod provenance;
 pub mod registry;
 pub mod run;
-mod spoken;
 pub mod state;
-pub mod unmatched;
 
 pub use config::{Config, ConfigError, Scope};
 pub use graph_hash::graph_hash;
@@ -22,4 +20,3 @@ pub use provenance::{Effects, Provenance};
 pub use registry::Registry;
 pub use run::{Failure, ListedSite, Options, PassRun, Progress, Run, Runner, StopReason};
 pub use state::{Refusal, State, Step};
-pub use unmatched::{Seen, Unmatched, unmatched};

@@ -31,6 +31,12 @@ impl<'a, T> Matrix<'a, T> {
         Matrix { data: &data[..rows * columns], rows, columns, row_step: columns, column_step: 1 }
     }
 
+    /// A matrix whose rows start `step` elements after one another; `data` has at least its elements.
+    pub fn strided(data: &'a [T], rows: usize, columns: usize, step: usize) -> Matrix<'a, T> {
+        assert!(step >= columns && (rows == 0 || (rows - 1) * step + columns <= data.len()));
+        Matrix { data, rows, columns, row_step: step, column_step: 1 }
+    }
+
     /// The same elements with rows and columns exchanged.
     pub fn transposed(self) -> Matrix<'a, T> {
         Matrix {
@@ -55,6 +61,12 @@ impl<'a, T> Matrix<'a, T> {
     /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// The columns from one on.
+    pub fn columns_from(self, start: usize) -> Matrix<'a, T> {
+        let end = self.columns;
+        self.column_block(start, end)
     }
 
     fn column_block(self, start: usize, end: usize) -> Matrix<'a, T> {

@@ -17,12 +17,15 @@ macro_rules! kernels {
     };
 }
 
+mod attention;
 mod convolution;
 mod loss;
 mod movement;
 mod normalize;
 mod product;
 mod quantized;
+mod real;
+mod recurrent;
 mod shape;
 
 /// Names of a family's operators, and how each is found.
@@ -30,12 +33,14 @@ type Family = (&'static [&'static str], fn(&str) -> Option<Kernel>);
 
 /// Families of the standard domain.
 const STANDARD: &[Family] = &[
+    (attention::NAMES, attention::find),
     (convolution::NAMES, convolution::find),
     (loss::NAMES, loss::find),
     (movement::NAMES, movement::find),
     (normalize::NAMES, normalize::find),
     (product::NAMES, product::find),
     (quantized::NAMES, quantized::find),
+    (recurrent::NAMES, recurrent::find),
     (shape::NAMES, shape::find),
 ];
 

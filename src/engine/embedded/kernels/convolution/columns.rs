@@ -1,6 +1,7 @@
 //! The patches of an image as columns of a matrix (im2col), a block of output places at a time.
 
 use super::window::Window;
+use crate::engine::embedded::products::Factor;
 use std::ops::Range;
 
 /// Appends to `out` the rows of one channel, one for each tap of the window: what that tap sees at the output places
@@ -13,12 +14,7 @@ pub fn append<T: Copy>(out: &mut Vec<T>, plane: &[T], window: &Window, places: &
         for kh in 0..window.kernel[1] {
             for kw in 0..window.kernel[2] {
                 let shift = kw * window.dilations[2];
-                // Output columns whose tap is inside the image: first..last.
-                let first = window.begin[2].saturating_sub(shift).div_ceil(stride).min(out_width);
-                let last = match (width + window.begin[2]).checked_sub(shift + 1) {
-                    Some(reach) => (reach / stride + 1).clamp(first, out_width),
-                    None => first,
-                };
+                let (first, last) = inside(window, shift);
                 let mut at = places.start;
                 while at < places.end {
                     let line = at / out_width;
@@ -48,4 +44,46 @@ pub fn append<T: Copy>(out: &mut Vec<T>, plane: &[T], window: &Window, places: &
             }
         }
     }
+}
+
+/// Adds to a plane the rows of one channel, one for each tap of the window, at all output places: the transpose of
+/// [`append`].
+pub fn accumulate<T: Factor>(plane: &mut [T], rows: &[T], window: &Window) {
+    let [_, height, width] = window.input;
+    let [_, out_height, out_width] = window.output;
+    let stride = window.strides[2];
+    let mut lines = rows.chunks_exact(out_width.max(1));
+    for kd in 0..window.kernel[0] {
+        for kh in 0..window.kernel[1] {
+            for kw in 0..window.kernel[2] {
+                let shift = kw * window.dilations[2];
+                let (first, last) = inside(window, shift);
+                for line in 0..window.output[0] * out_height {
+                    let Some(values) = lines.next() else { return };
+                    let place =
+                        window.place(0, line / out_height, kd).zip(window.place(1, line % out_height, kh));
+                    let Some((d, h)) = place else { continue };
+                    if first == last {
+                        continue;
+                    }
+                    let start = (d * height + h) * width + first * stride + shift - window.begin[2];
+                    let sums = plane[start..].iter_mut().step_by(stride);
+                    for (sum, v) in sums.zip(&values[first..last]) {
+                        *sum = sum.plus(*v);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Output columns first..last where a tap so many elements after the window's first is inside the image.
+fn inside(window: &Window, shift: usize) -> (usize, usize) {
+    let (stride, columns) = (window.strides[2], window.output[2]);
+    let first = window.begin[2].saturating_sub(shift).div_ceil(stride).min(columns);
+    let last = match (window.input[2] + window.begin[2]).checked_sub(shift + 1) {
+        Some(reach) => (reach / stride + 1).clamp(first, columns),
+        None => first,
+    };
+    (first, last)
 }

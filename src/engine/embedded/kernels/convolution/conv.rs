@@ -2,10 +2,12 @@
 //! of patches.
 
 use super::window::{Rounding, Window};
-use super::{columns, depthwise, rounded, single};
+use super::{columns, depthwise};
+
 use crate::engine::Fault;
 use crate::engine::array::{Array, Dims, Storage};
 use crate::engine::embedded::call::{Call, Constants, Outputs, Packed, Packing, one};
+use crate::engine::embedded::kernels::real::Real;
 use crate::engine::embedded::products::{self, Bias, Factor, Left, Matrix, PackedLeft, Right};
 use crate::ir::ElementType;
 use rayon::prelude::*;
@@ -36,7 +38,7 @@ pub fn pack(constants: &Constants) -> Option<Packing> {
         form: ("left sides of a convolution", [groups as u64, 0]),
         make: Box::new(move |array| {
             let (rows, inner) = (dims[0] / groups, dims[1..].iter().product::<usize>());
-            let groups = single(array).and_then(|w| {
+            let groups = f32::load(array).and_then(|w| {
                 w.chunks(rows * inner).map(|w| PackedLeft::new(Matrix::new(w, rows, inner))).collect()
             });
             let filters = Filters { dims, groups };
@@ -91,13 +93,13 @@ pub fn conv(call: &mut Call) -> Result<Outputs, Fault> {
         call.working_space = space;
         return one(Array::new(&out_dims, out));
     }
-    let image = single(x)?;
-    let bias = bias.map(single).transpose()?;
+    let image = f32::load(x)?;
+    let bias = bias.map(f32::load).transpose()?;
     let element = x.element();
     let mut out = call.vec::<f32>(&out_dims)?;
     let plain = match packed {
         Some(_) => None,
-        None => Some(single(call.input(1)?)?),
+        None => Some(f32::load(call.input(1)?)?),
     };
     let space = match &plain {
         Some(filters) if is_depthwise(&dims, shape.groups) => {
@@ -130,7 +132,7 @@ pub fn conv(call: &mut Call) -> Result<Outputs, Fault> {
     let copies = [matches!(image, Cow::Owned(_)), matches!(plain, Some(Cow::Owned(_)))];
     let copied = copies[0] as usize * image.len() + copies[1] as usize * plain.map_or(0, |w| w.len());
     call.working_space = space + (copied * size_of::<f32>()) as u64;
-    one(rounded(element, &out_dims, out))
+    one(f32::array(element, &out_dims, out))
 }
 
 /// Sizes of a convolution.

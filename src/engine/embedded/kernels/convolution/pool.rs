@@ -2,10 +2,11 @@
 //! left: the first part runs over whole rows at once.
 
 use super::window::{Rounding, Window};
-use super::{rounded, single};
+
 use crate::engine::Fault;
 use crate::engine::array::{Array, Element, Storage};
 use crate::engine::embedded::call::{Call, Outputs, one};
+use crate::engine::embedded::kernels::real::{Real, sum};
 use crate::ir::ElementType;
 use rayon::prelude::*;
 use smallvec::smallvec;
@@ -181,8 +182,8 @@ pub fn max_pool(call: &mut Call) -> Result<Outputs, Fault> {
             typed(call, &planes, v).map(|(y, i)| (Array::new(dims, y), i))?
         }
         _ => {
-            let v = single(x)?;
-            typed(call, &planes, &v).map(|(y, i)| (rounded(x.element(), dims, y), i))?
+            let v = f32::load(x)?;
+            typed(call, &planes, &v).map(|(y, i)| (f32::array(x.element(), dims, y), i))?
         }
     };
     Ok(smallvec![Some(y.into()), indices.map(Into::into)])
@@ -248,8 +249,8 @@ pub fn average_pool(call: &mut Call) -> Result<Outputs, Fault> {
         }
         _ => {
             let mean = |sum, inside, padded| sum / count(inside, padded) as f32;
-            let y = planes.fold(call, &single(x)?, 0.0, |a, b| a + b, |v| v, mean)?;
-            rounded(x.element(), &planes.dims, y)
+            let y = planes.fold(call, &f32::load(x)?, 0.0, |a, b| a + b, |v| v, mean)?;
+            f32::array(x.element(), &planes.dims, y)
         }
     };
     one(y)
@@ -269,8 +270,8 @@ pub fn lp_pool(call: &mut Call) -> Result<Outputs, Fault> {
         _ => {
             let p = p as f32;
             let root = |sum: f32, _, _| sum.powf(1.0 / p);
-            let y = planes.fold(call, &single(x)?, 0.0, |a, b| a + b, |v| v.abs().powf(p), root)?;
-            rounded(x.element(), &planes.dims, y)
+            let y = planes.fold(call, &f32::load(x)?, 0.0, |a, b| a + b, |v| v.abs().powf(p), root)?;
+            f32::array(x.element(), &planes.dims, y)
         }
     };
     one(y)
@@ -312,20 +313,6 @@ pub fn global_lp_pool(call: &mut Call) -> Result<Outputs, Fault> {
     )
 }
 
-/// Sum of partial sums: float32 within a block, the blocks in float64.
-fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f64 {
-    const LANES: usize = 16;
-    let mut total = 0.0;
-    for block in values.chunks(4096) {
-        let mut lanes = [0.0f32; LANES];
-        for chunk in block.chunks(LANES) {
-            lanes.iter_mut().zip(chunk).for_each(|(lane, v)| *lane += of(*v));
-        }
-        total += lanes.iter().map(|v| f64::from(*v)).sum::<f64>();
-    }
-    total
-}
-
 /// One number for each plane.
 fn global(
     call: &mut Call,
@@ -344,6 +331,6 @@ fn global(
     dims.resize(x.rank(), 1);
     one(match x.storage() {
         Storage::F64(v) => Array::new(&dims, v.chunks(plane).map(double).collect::<Vec<_>>()),
-        _ => rounded(x.element(), &dims, single(x)?.chunks(plane).map(float).collect()),
+        _ => f32::array(x.element(), &dims, f32::load(x)?.chunks(plane).map(float).collect()),
     })
 }

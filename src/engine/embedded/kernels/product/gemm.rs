@@ -1,9 +1,11 @@
 //! Gemm.
 
-use super::{PackedSide, natural, packing, rounded, single, with_factor};
+use super::{PackedSide, natural, packing, with_factor};
+
 use crate::engine::Fault;
 use crate::engine::array::{Array, Element, Storage};
 use crate::engine::embedded::call::{Call, Constants, Outputs, Packing, one};
+use crate::engine::embedded::kernels::real::Real;
 use crate::engine::embedded::products::{self, Bias, Factor, Left, Matrix, Right};
 use crate::ir::ElementType;
 
@@ -42,18 +44,18 @@ pub fn gemm(call: &mut Call) -> Result<Outputs, Fault> {
     let single_precision =
         matches!(a.element(), ElementType::FLOAT | ElementType::FLOAT16 | ElementType::BFLOAT16);
     if single_precision {
-        let x = single(a)?;
+        let x = f32::load(a)?;
         let left = Left::Plain(Matrix::new(&x, rows, columns).transposed_if(left_turned));
         let y;
         let right = match packed {
             Some(p) => Right::Packed(p),
             None => {
-                y = single(call.input(1)?)?;
+                y = f32::load(call.input(1)?)?;
                 let (r, c) = if right_turned { (n, k) } else { (k, n) };
                 Right::Plain(Matrix::new(&y, r, c).transposed_if(right_turned))
             }
         };
-        let addend = c.map(single).transpose()?;
+        let addend = c.map(f32::load).transpose()?;
         let mut out = call.vec::<f32>(&dims)?;
         let (bias, rest) = match (&addend, steps) {
             (Some(z), Some(Addend { row: 0, column: 1 })) if beta == 1.0 => (Bias::Row(z), None),
@@ -65,7 +67,7 @@ pub fn gemm(call: &mut Call) -> Result<Outputs, Fault> {
         if let Some((z, steps)) = rest {
             steps.add(&mut out, n, |place| beta * z[place], Factor::plus);
         }
-        return one(rounded(a.element(), &dims, out));
+        return one(f32::array(a.element(), &dims, out));
     }
     if a.element() != call.input(1)?.element() {
         return Err(Fault::Invalid(format!(

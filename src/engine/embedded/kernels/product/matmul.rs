@@ -1,9 +1,11 @@
 //! MatMul.
 
-use super::{PackedSide, natural, packing, rounded, single, with_factor};
+use super::{PackedSide, natural, packing, with_factor};
+
 use crate::engine::Fault;
 use crate::engine::array::{Array, Dims, Storage};
 use crate::engine::embedded::call::{Call, Constants, Outputs, Packing, one};
+use crate::engine::embedded::kernels::real::Real;
 use crate::engine::embedded::products::{self, Bias, Factor, Left, Matrix, Right};
 
 pub fn pack(constants: &Constants) -> Option<Packing> {
@@ -23,11 +25,11 @@ pub fn matmul(call: &mut Call) -> Result<Outputs, Fault> {
         let rows = outer.iter().product::<usize>();
         let mut dims = Dims::from_slice(outer);
         dims.push(right.columns());
-        let elements = single(left)?;
+        let elements = f32::load(left)?;
         let mut out = call.vec::<f32>(&dims)?;
         let matrix = Left::Plain(Matrix::new(&elements, rows, *inner));
         products::float32(&mut out, matrix, Right::Packed(right), 1.0, Bias::None)?;
-        return one(rounded(left.element(), &dims, out));
+        return one(f32::array(left.element(), &dims, out));
     }
     let (a, b) = (call.input(0)?, call.input(1)?);
     if a.element() != b.element() {

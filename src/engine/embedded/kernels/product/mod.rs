@@ -3,12 +3,11 @@
 mod gemm;
 mod matmul;
 
+use super::real::Real;
 use crate::engine::Fault;
-use crate::engine::array::{Array, Storage};
 use crate::engine::embedded::call::{Constants, Packed, Packing};
 use crate::engine::embedded::products::{Matrix, PackedRight};
 use crate::ir::ElementType;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 kernels! {
@@ -18,29 +17,6 @@ kernels! {
 
 /// A right side packed once; what went wrong with it is told by the node that needs it.
 type PackedSide = Result<PackedRight, Fault>;
-
-/// Elements of a float32, float16 or bfloat16 array in float32.
-pub fn single(array: &Array) -> Result<Cow<'_, [f32]>, Fault> {
-    Ok(match array.storage() {
-        Storage::F32(v) => Cow::Borrowed(v),
-        Storage::F16(v) => Cow::Owned(v.iter().map(|v| v.to_f32()).collect()),
-        Storage::BF16(v) => Cow::Owned(v.iter().map(|v| v.to_f32()).collect()),
-        _ => return Err(Fault::element(array.element())),
-    })
-}
-
-/// Float32 elements as an array of a float32, float16 or bfloat16 element type.
-pub fn rounded(element: ElementType, dims: &[usize], values: Vec<f32>) -> Array {
-    match element {
-        ElementType::FLOAT16 => {
-            Array::new(dims, values.into_iter().map(half::f16::from_f32).collect::<Vec<_>>())
-        }
-        ElementType::BFLOAT16 => {
-            Array::new(dims, values.into_iter().map(half::bf16::from_f32).collect::<Vec<_>>())
-        }
-        _ => Array::new(dims, values),
-    }
-}
 
 /// Packs input 1 when it is a constant matrix of a type that is multiplied in float32.
 fn packing(constants: &Constants, transposed: bool) -> Option<Packing> {
@@ -54,7 +30,7 @@ fn packing(constants: &Constants, transposed: bool) -> Option<Packing> {
         input: 1,
         form: ("right side of a product", [u64::from(transposed), 0]),
         make: Box::new(move |array| {
-            let side: PackedSide = single(array).and_then(|elements| {
+            let side: PackedSide = f32::load(array).and_then(|elements| {
                 PackedRight::new(Matrix::new(&elements, rows, columns).transposed_if(transposed))
             });
             let bytes = side.as_ref().map_or(0, PackedRight::bytes);
@@ -120,9 +96,9 @@ macro_rules! with_factor {
         }
     };
 }
-use with_factor;
+pub(super) use with_factor;
 
 /// False for what is stored as uint8 without being numbers of that type.
-fn natural(element: ElementType) -> bool {
+pub fn natural(element: ElementType) -> bool {
     element == ElementType::UINT8 || element.bits() > 8 || element == ElementType::INT8
 }
