@@ -114,6 +114,15 @@ fn errors_are_one_line_and_status_2() {
     assert!(refused(["optimise"]).contains("did you mean 'optimize'?"));
     let unknown = refused(["optimize", &model, "-o", &out, "--only", "fuse_conv_batchnorm"]);
     assert!(unknown.contains("did you mean 'fuse_conv_batch_norm'?"), "{unknown}");
+    let rounds = |n: &str| refused(["optimize", &model, "-o", &out, "--rounds", n]);
+    assert!(
+        rounds("-1").contains("whole number") && rounds("two").contains("whole number"),
+        "{}",
+        rounds("-1")
+    );
+    fs::write(folder.path("empty.json"), b"").unwrap();
+    assert!(refused(["inspect", &folder.text("empty.json")]).contains("empty.json: the file is empty"));
+    fs::remove_file(folder.path("empty.json")).unwrap();
     assert!(refused(["passes", "nothing_like_it"]).contains("nothing_like_it"));
     assert!(refused(["optimize", &model, "-o", &out, "--exclude", "nonsense"]).contains("--dry-run"));
     assert!(refused(["optimize", &model, "-o", &out, "--config", "none.toml"]).contains("none.toml"));
@@ -204,6 +213,168 @@ fn a_dry_run_lists_keys_that_exclude_takes_and_writes_nothing() {
     let out = folder.text("out.onnx");
     fine(["optimize", &model, "-o", &out, "--exclude", &key]);
     assert!(operators(&folder.path("out.onnx")).contains(&"BatchNormalization".to_owned()));
+}
+
+/// Runs a verb that succeeds with one remark, and gives that.
+fn remarked<S: AsRef<std::ffi::OsStr>>(words: impl IntoIterator<Item = S>) -> (String, String) {
+    let done = passlens(words);
+    assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+    assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+    assert!(done.err.starts_with("passlens: note: "), "{}", done.err);
+    (done.out, done.err)
+}
+
+#[test]
+fn exclusions_that_fit_nothing_are_said_everywhere() {
+    let folder = Folder::new();
+    let (model, out) = (folder.network(), folder.text("out.onnx"));
+    let (recipe, log, report) = (folder.text("r.toml"), folder.text("l.jsonl"), folder.text("r.md"));
+    let listed = fine(["optimize", &model, "--dry-run"]);
+    assert!(listed.contains("fuse_conv_batch_norm@\"conv_output_0\"#0"), "{listed}");
+    fs::write(
+        &recipe,
+        "version = 1\n[global]\nexclude = ['fuse_conv_batch_norm@\"conv_output_1\"#0']\n[pass.merge_reshapes]\nexclude_blocks = ['encoder']\n",
+    )
+    .unwrap();
+    let words =
+        ["optimize", &model, "-o", &out, "--config", &recipe, "--log", &log, "--report", &report, "--json"];
+    let (printed, said) = remarked(words);
+    assert!(said.contains("no site fuse_conv_batch_norm@\"conv_output_1\"#0 was found"), "{said}");
+    assert!(said.contains("did you mean 'fuse_conv_batch_norm@\"conv_output_0\"#0'?"), "{said}");
+    assert!(said.contains("no block is called 'encoder'"), "{said}");
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["unmatched"][0]["exclusion"], "fuse_conv_batch_norm@\"conv_output_1\"#0");
+    assert_eq!(printed["unmatched"][1]["exclusion"], "encoder");
+    assert_eq!(fs::read_to_string(&log).unwrap().matches("\"unmatched\"").count(), 2);
+    assert!(fs::read_to_string(&report).unwrap().contains("no block is called 'encoder'"));
+    let (_, said) = remarked(["optimize", &model, "--dry-run", "--exclude", "merge_reshapes@nothing"]);
+    assert!(said.contains("other rewrites may open it up"), "{said}");
+    let off =
+        ["optimize", &model, "-o", &out, "--without", "merge_reshapes", "--exclude", "merge_reshapes@y"];
+    assert!(remarked(off).1.contains("the pass did not run"));
+    // A pass that there is not is refused, on the command line and in a file.
+    let unknown = refused(["optimize", &model, "-o", &out, "--exclude", "merge_reshape@y"]);
+    assert!(
+        unknown.contains("--exclude: unknown pass 'merge_reshape'; did you mean 'merge_reshapes'?"),
+        "{unknown}"
+    );
+    fs::write(&recipe, "version = 1\n[global]\nexclude = ['merge_reshape@y']\n").unwrap();
+    let unknown = refused(["optimize", &model, "-o", &out, "--config", &recipe]);
+    assert!(unknown.contains("r.toml: global.exclude: unknown pass 'merge_reshape'"), "{unknown}");
+    assert!(
+        remarked(["optimize", &model, "-o", &out, "--only", "merge_reshapes", "--without", "merge_reshapes"])
+            .1
+            .contains("does not run")
+    );
+}
+
+#[test]
+fn a_configuration_keeps_the_step_to_stop_at_and_is_written_in_a_dry_run() {
+    let folder = Folder::new();
+    let (model, one, two) = (folder.network(), folder.text("one.onnx"), folder.text("two.onnx"));
+    let recipe = folder.text("recipe.toml");
+    let said = fine(["optimize", &model, "--dry-run", "--stop-at", "2", "--save-config", &recipe]);
+    assert!(said.contains("only the configuration was written"), "{said}");
+    assert_eq!(folder.files(), ["network.onnx", "recipe.toml"]);
+    let report = json(["optimize", &model, "-o", &one, "--config", &recipe, "--json"]);
+    assert_eq!(
+        (report["stop_reason"].as_str(), report["steps"].as_array().unwrap().len()),
+        (Some("stop_at"), 2)
+    );
+    fine(["optimize", &model, "-o", &two, "--stop-at", "2"]);
+    assert_eq!(fs::read(&one).unwrap(), fs::read(&two).unwrap());
+    assert!(refused(["optimize", &model, "--dry-run", "--log", &folder.text("l")]).contains("--log"));
+}
+
+#[test]
+fn the_end_of_a_name_says_what_is_written() {
+    let folder = Folder::new();
+    let model = folder.network();
+    let begins = |name: &str| fs::read(folder.path(name)).unwrap()[..1].to_owned();
+    for (verb, words) in [("optimize", &["--rounds", "0"][..]), ("extract", &["--to", "y"]), ("text", &[])] {
+        for (ending, format) in [("onnx", "onnx"), ("json", "json"), ("txt", "text")] {
+            let name = format!("{verb}.{ending}");
+            let file = folder.text(&name);
+            fine([verb, &model, "-o", &file].iter().chain(words));
+            let read = json(["inspect", &file, "--json"]);
+            assert_eq!((read["format"].as_str(), read["nodes"].as_u64()), (Some(format), Some(8)), "{name}");
+            assert_eq!(begins(&name) == b"\x08", format == "onnx", "{name}");
+        }
+        let bad = folder.text("picture.svg");
+        let error = refused([verb, &model, "-o", &bad].iter().chain(words));
+        assert!(error.contains("picture.svg: not written: its ending is '.svg'"), "{error}");
+    }
+    // From the text form, the same; and all of it is still the model.
+    for ending in ["onnx", "json", "txt"] {
+        fine(["text", &folder.text("text.txt"), "-o", &folder.text(&format!("again.{ending}"))]);
+        fine([
+            "optimize",
+            &folder.text(&format!("again.{ending}")),
+            "-o",
+            &folder.text("last.onnx"),
+            "--rounds",
+            "0",
+        ]);
+        assert_eq!(fs::read(folder.path("last.onnx")).unwrap(), fs::read(&model).unwrap(), "{ending}");
+    }
+    let lost = refused(["optimize", &model, "-o", &folder.text("x.json"), "--data", "file"]);
+    assert!(lost.contains("name the file .onnx"), "{lost}");
+    assert!(
+        refused(["optimize", &model, "-o", &folder.text("o.onnx"), "--log", &folder.text("l.onnx")])
+            .contains("a model's name")
+    );
+}
+
+#[test]
+fn errors_of_writing_name_the_file_that_was_asked_for() {
+    let folder = Folder::new();
+    let model = folder.network();
+    let nowhere = folder.text("none/deep/out.onnx");
+    for words in [
+        vec!["optimize", &model, "-o", &nowhere],
+        vec!["extract", &model, "--to", "y", "-o", &nowhere],
+        vec!["optimize", &model, "-o", &folder.text("out.onnx"), "--log", &nowhere.replace(".onnx", ".log")],
+        vec![
+            "optimize",
+            &model,
+            "-o",
+            &folder.text("out.onnx"),
+            "--report",
+            &nowhere.replace(".onnx", ".md"),
+        ],
+        vec!["text", &model, "-o", &nowhere.replace(".onnx", ".txt")],
+        vec!["text", &model, "-o", &nowhere.replace(".onnx", ".json")],
+        vec!["render", &model, "-o", &nowhere.replace(".onnx", ".svg")],
+    ] {
+        let error = refused(&words);
+        assert!(
+            error.contains("none/deep/out.") && error.contains("there is no folder"),
+            "{words:?}: {error}"
+        );
+        assert!(!error.contains(".passlens-"), "{words:?}: {error}");
+    }
+    assert_eq!(folder.files(), ["network.onnx"]);
+}
+
+#[test]
+fn parameters_in_constant_nodes_are_counted() {
+    let mut b = Builder::new("constants", 17);
+    let x = b.input("x", ElementType::FLOAT, &[3.into()]);
+    let c = b.op("Constant", &[]).attr("value", Tensor::from_f32(&[3], &[1.0, 2.0, 3.0])).one();
+    let ints = b.op("Constant", &[]).attr("value_ints", [1, 2]).one();
+    let y = b.op("Add", &[x, c]).one();
+    let z = b.op("Identity", &[ints]).one();
+    b.output(y);
+    b.output(z);
+    let folder = Folder::new();
+    let model = folder.text("constants.onnx");
+    formats::save(&b.finish().unwrap(), Path::new(&model), &SaveOptions::default()).unwrap();
+    let report = json(["inspect", &model, "--json"]);
+    assert_eq!(
+        (report["parameters"].as_u64(), report["parameters_in_constants"].as_u64()),
+        (Some(5), Some(5))
+    );
+    assert!(fine(["inspect", &model]).contains("5 parameters (in Constant nodes)"));
 }
 
 #[test]
@@ -345,6 +516,7 @@ fn a_text_leads_back_to_the_model_wherever_it_stands() {
     assert!(
         refused(["inspect", &folder.text("letter.txt")]).contains("not the text form of a model (line 1")
     );
+    assert!(refused(["text", &folder.text("letter.txt")]).contains("not the text form of a model (line 1"));
     fs::write(folder.path("wrong.txt"), "g (float x) => (float y) {\n  y = Relu (z)\n}").unwrap();
     assert!(refused(["inspect", &folder.text("wrong.txt")]).contains("line 2, column 13: nothing gives 'z'"));
     fs::remove_file(&model).unwrap();
@@ -440,4 +612,42 @@ fn no_file_is_written_over_another_or_over_what_is_no_file() {
     }
     assert_eq!(fs::read(&model).unwrap(), before);
     fine(["optimize", &model, "-o", &model]);
+}
+
+/// Without a display the terminal does the window's first job: a model that does not open is one line all the same.
+#[test]
+fn a_model_that_does_not_open_is_one_line_without_a_display_too() {
+    let folder = Folder::new();
+    fs::write(folder.path("zip.onnx"), b"PK\x03\x04 and so on").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_passlens"));
+    command.arg(folder.path("zip.onnx")).current_dir(folder.path("."));
+    for display in ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"] {
+        command.env_remove(display);
+    }
+    let done = command.output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("zip.onnx"), "{said}");
+    assert_eq!(folder.files(), ["zip.onnx"]);
+}
+
+/// A file whose nodes stand before what they read comes back sorted: that is said.
+#[test]
+fn a_model_that_was_sorted_is_said_to_be() {
+    let folder = Folder::new();
+    let (model, out) = (folder.text("unsorted.json"), folder.text("out.onnx"));
+    let port =
+        |name: &str| format!(r#"{{"name": "{name}", "type": {{"tensor_type": {{"elem_type": "FLOAT"}}}}}}"#);
+    let text = format!(
+        r#"{{"format": "passlens-graph", "version": 1, "model": {{"ir_version": 8, "opset_import": [{{"version": 17}}], "graph": {{"name": "g",
+        "node": [{{"input": ["a"], "output": ["y"], "op_type": "Relu"}}, {{"input": ["x"], "output": ["a"], "op_type": "Exp"}}],
+        "input": [{}], "output": [{}]}}}}}}"#,
+        port("x"),
+        port("y")
+    );
+    fs::write(&model, text).unwrap();
+    let said = fine(["optimize", &model, "-o", &out, "--rounds", "0"]);
+    assert!(said.contains("warning: the nodes of main were not in an order in which they can run"), "{said}");
+    let report = json(["optimize", &model, "-o", &out, "--json"]);
+    assert!(report["problems"][0]["text"].as_str().unwrap().ends_with("sorted"), "{report}");
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// Model to take the region from
     model: PathBuf,
-    /// File to write; an existing one is replaced whole
+    /// File to write: .onnx, .json (the JSON graph) or .txt (the text form); an existing one is replaced whole
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Values to begin with, which become inputs; without any, the inputs of the graph

@@ -11,7 +11,7 @@ use crate::formats;
 use clap::Args;
 use std::path::PathBuf;
 
-pub use report::Report;
+pub use report::{ProblemEntry, Report};
 
 /// Say what a model is: inputs and outputs, operators, weights, blocks, problems
 #[derive(Debug, Args)]

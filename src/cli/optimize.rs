@@ -7,10 +7,13 @@ mod summary;
 use super::failure::{Failure, refuse_incomplete};
 use super::{Answer, output};
 use crate::formats::file::NewFile;
-use crate::formats::{self, DataPlacement, SaveOptions};
+use crate::formats::{self, DataPlacement, Form, Problem, SaveOptions};
 use crate::ir::check;
 use crate::passes::Blocked;
-use crate::pipeline::{Config, Event, ListedSite, Options, Registry, Runner, SiteKey, State};
+use crate::pipeline::key::NotAKey;
+use crate::pipeline::{
+    Config, Event, ListedSite, Options, Registry, Runner, Seen, SiteKey, State, Unmatched, unmatched,
+};
 use crate::report;
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -25,29 +28,29 @@ pub struct Arguments {
     /// Model to optimize
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// File to write; an existing one is replaced whole
+    /// File to write: .onnx, .json (the JSON graph) or .txt (the text form); an existing one is replaced whole
     #[arg(short, long, value_name = "OUT", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
     /// Run this pass and no other (repeatable)
     #[arg(long, value_name = "PASS")]
     only: Vec<String>,
-    /// Leave this pass out (repeatable)
+    /// Leave this pass out, also when --only names it (repeatable)
     #[arg(long, value_name = "PASS")]
     without: Vec<String>,
     /// At most so many rounds; 0 opens and saves, nothing else
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     rounds: Option<u32>,
-    /// Stop after this step
-    #[arg(long, value_name = "STEP")]
+    /// Stop after this step; --save-config keeps it
+    #[arg(long, value_name = "STEP", value_parser = whole, allow_negative_numbers = true)]
     stop_at: Option<u32>,
-    /// Leave this site as it is; --dry-run lists the keys (repeatable)
+    /// Leave this site as it is; --dry-run lists the keys, and a key that fits nothing is said (repeatable)
     #[arg(long, value_name = "KEY")]
     exclude: Vec<String>,
     /// Risky passes run too
     #[arg(long)]
     aggressive: bool,
-    /// List sites and near misses of each pass; change and write nothing
-    #[arg(long)]
+    /// List sites and near misses of each pass; change nothing, and write nothing but what --save-config names
+    #[arg(long, conflicts_with_all = ["report", "log"])]
     dry_run: bool,
     /// Pipeline state to start from, as the window saves it
     #[arg(long, value_name = "FILE")]
@@ -96,6 +99,10 @@ impl Data {
     }
 }
 
+fn whole(text: &str) -> Result<u32, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number from 0 on")
+}
+
 /// No file that is written may be another one that is written or read; only the model may replace its input.
 fn refuse_one_file_twice(arguments: &Arguments) -> Result<(), Failure> {
     let data = arguments.output.as_deref().map(|path| {
@@ -131,6 +138,12 @@ fn refuse_one_file_twice(arguments: &Arguments) -> Result<(), Failure> {
             }
         }
     }
+    for (what, path) in given.iter().filter(|(what, _)| matches!(*what, "--log" | "--save-config")) {
+        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx")) {
+            let text = format!("{what} {}: that is a model's name; choose another ending", path.display());
+            return Err(Failure::words(text));
+        }
+    }
     Ok(())
 }
 
@@ -139,6 +152,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let registry = Registry::builtin();
     let config = configure(arguments, &registry)?;
     let form = arguments.report.as_deref().map(ReportForm::of).transpose()?;
+    // Before any work: a name that cannot be is no reason to run passes first.
+    arguments.output.as_deref().map(|path| Form::to_write(path, Form::Onnx)).transpose()?;
     let (state, problems) = open(&arguments.input)?;
     if arguments.dry_run {
         return dry_run(arguments, &registry, &config, &state);
@@ -146,7 +161,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     // The parser has seen to it that there is one.
     let output = arguments.output.as_deref().ok_or_else(|| Failure::words("-o OUT is missing"))?;
     let cancel = AtomicBool::new(false);
-    let mut options = Options { stop_at: arguments.stop_at, cancel: &cancel, progress: &mut |_| {} };
+    let mut options = Options { stop_at: None, cancel: &cancel, progress: &mut |_| {} };
     let run = Runner::from_state(state).run(&registry, &config, &mut options);
     let last = run.last_state();
     if let Some(fault) = check::check(&last.model).first() {
@@ -164,6 +179,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let recipe = recipe.map(|path| prepare(path, &config.to_toml())).transpose()?;
     let report = arguments.report.as_deref().zip(form).map(|(path, form)| {
         let name = arguments.input.display().to_string();
+        let problems: Vec<String> = problems.iter().map(|problem| problem.text.clone()).collect();
         prepare(path, &form.text(&report::Report::of_run(&name, &run, &config, &problems)))
     });
     let report = report.transpose()?;
@@ -177,7 +193,9 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         prepared.put_in_place()?;
     }
     let report_path = arguments.report.as_deref();
-    let summary = Report::new(&arguments.input, &saved, report_path, &run, &registry, arguments.no_verify);
+    let off = arguments.no_verify;
+    let summary = Report::new(&arguments.input, &saved, report_path, &run, &problems, &registry, off);
+    say_unmatched(&run.unmatched);
     match arguments.json {
         true => output::print_json(&summary),
         false => output::print(&human::text(&summary, &report::tables::passes(&run))),
@@ -196,26 +214,44 @@ fn configure(arguments: &Arguments, registry: &Registry) -> Result<Config, Failu
     }
     arguments.without.iter().for_each(|name| config.set_pass(name, false));
     for key in &arguments.exclude {
-        let key: SiteKey = key.parse().map_err(|error| Failure::words(format!("--exclude: {error}")))?;
-        Config::check_names(registry, [&key.pass.to_string()])?;
+        let refused = |error: String| Failure::words(format!("--exclude: {error}"));
+        let key: SiteKey = key.parse().map_err(|error: NotAKey| refused(error.to_string()))?;
+        Config::check_names(registry, [&key.pass.to_string()]).map_err(|error| refused(error.to_string()))?;
         config.exclude.insert(key);
     }
+    for name in arguments.only.iter().filter(|name| arguments.without.contains(name)) {
+        output::remark(&format!("--only and --without both name {name}: it does not run"));
+    }
     config.rounds = arguments.rounds.unwrap_or(config.rounds);
+    config.stop_at = arguments.stop_at.or(config.stop_at);
     config.aggressive |= arguments.aggressive;
     Ok(config)
 }
 
 /// A model that can be processed, with what is known of it, and what its reader found worth saying.
-fn open(path: &Path) -> Result<(State, Vec<String>), Failure> {
+fn open(path: &Path) -> Result<(State, Vec<Problem>), Failure> {
     let imported = formats::open(path)?;
     refuse_incomplete(path, &imported)?;
     match check::check(&imported.model).first() {
         Some(fault) => Err(Failure::model(path, fault.to_string())),
-        None => {
-            let problems = imported.problems.into_iter().map(|problem| problem.text).collect();
-            Ok((State::new(imported.model), problems))
-        }
+        None => Ok((State::new(imported.model), imported.problems)),
     }
+}
+
+/// Exclusions that are listed in the line about them.
+const UNMATCHED_SHOWN: usize = 4;
+
+/// Exclusions that fit nothing are no error, but nobody writes one for that.
+fn say_unmatched(unmatched: &[Unmatched]) {
+    if unmatched.is_empty() {
+        return;
+    }
+    let texts: Vec<&str> = unmatched.iter().take(UNMATCHED_SHOWN).map(|u| &*u.text).collect();
+    let more = match unmatched.len() - texts.len() {
+        0 => String::new(),
+        n => format!("; {n} more"),
+    };
+    output::remark(&format!("exclusions without effect: {}{more}", texts.join("; ")));
 }
 
 /// Sites and near misses of one pass.
@@ -240,7 +276,19 @@ fn dry_run(
             .map_err(|failure| Failure::model(&arguments.input, failure.message))?;
         listings.push(Listing { pass: info.name, stage: info.stage, sites, blocked });
     }
-    let report = DryRun::new(&arguments.input, state, &listings, config);
+    let seen = Seen {
+        passes: listings.iter().map(|listing| listing.pass).collect(),
+        sites: listings.iter().flat_map(|listing| listing.sites.iter().map(|site| &site.key)).collect(),
+        blocks: &state.blocks,
+        reach: " in the model as it is; other rewrites may open it up",
+    };
+    let unmatched = unmatched(config, &seen);
+    let recipe = arguments.save_config.as_deref();
+    if let Some(path) = recipe {
+        prepare(path, &config.to_toml())?.put_in_place()?;
+    }
+    say_unmatched(&unmatched);
+    let report = DryRun::new(&arguments.input, state, &listings, config, unmatched, recipe);
     match arguments.json {
         true => output::print_json(&report),
         false => output::print(&human::dry_run(&report)),

@@ -26,6 +26,11 @@ pub fn complain(text: &str) {
     writeln!(io::stderr(), "passlens: {}", one_line(text)).ok();
 }
 
+/// Says something worth knowing that is no error, in one line on standard error: the exit status stays.
+pub fn remark(text: &str) {
+    writeln!(io::stderr(), "passlens: note: {}", one_line(text)).ok();
+}
+
 /// A number with its noun, which gets an `s` unless there is exactly one: `1 node`, `3 nodes`.
 pub fn counted(count: usize, noun: &str) -> String {
     match count {

@@ -2,7 +2,9 @@
 //! window's drawing code without a window.
 
 use super::failure::Failure;
-use super::{Answer, output, terminal};
+#[cfg(feature = "gui")]
+use super::output;
+use super::{Answer, terminal};
 use std::path::Path;
 
 /// Opens the window, with a model if one is named.
@@ -13,18 +15,14 @@ pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
         Ok(crate::gui::Opened::Restarted(status)) => {
             Err(Failure::words(format!("the window's process ended with status {status}")))
         }
-        Err(no_window) => {
-            output::complain(&format!("{no_window}; doing the same on the terminal"));
-            terminal::run(model)
-        }
+        Err(no_window) => terminal::run(model, &no_window.to_string()),
     }
 }
 
 /// Without the window, the same on the terminal.
 #[cfg(not(feature = "gui"))]
 pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
-    output::complain("this build has no window (feature `gui`); doing the same on the terminal");
-    terminal::run(model)
+    terminal::run(model, "this build has no window (feature `gui`)")
 }
 
 /// Plays a script of commands and pictures.

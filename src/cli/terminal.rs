@@ -17,9 +17,11 @@ use std::sync::atomic::AtomicBool;
 /// Where pictures and report go, below the current folder.
 const FOLDER: &str = "passlens-out";
 
-/// Does it for a model file, or for the first sample.
-pub fn run(model: Option<&Path>) -> Result<Answer, Failure> {
+/// Does it for a model file, or for the first sample. `why` there is no window is said once the model is open: should it
+/// not open, that is what there is to say.
+pub fn run(model: Option<&Path>, why: &str) -> Result<Answer, Failure> {
     let (name, state, problems) = open(model)?;
+    output::complain(&format!("{why}; doing the same on the terminal"));
     let registry = Registry::builtin();
     let config = Config::default();
     let cancel = AtomicBool::new(false);

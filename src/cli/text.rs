@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, refuse_incomplete};
 use super::{Answer, output};
-use crate::formats::{self, SaveOptions};
+use crate::formats::{self, Form, SaveOptions};
 use crate::ir::text::Weights;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 ///
 /// On standard output the text is for reading: it leaves out what it names in its last line, and shows data of more than
 /// 16 elements by reference. A file written with -o loses nothing, and leads back to the same model as long as the model
-/// stays where it is (with --weights inline, also without it).
+/// stays where it is (with --weights inline, also without it). Text that is made of text has all its data in it.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Model (.onnx, .json), or its text form: told apart by content
     model: PathBuf,
-    /// File to write; needed for a text form, whose model is written: .onnx, or .json
+    /// File to write; its ending says what: .onnx, .json (the JSON graph), .txt (the text form). Needed for a text form
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Leave nothing out on standard output either
@@ -55,7 +55,7 @@ impl Place {
 /// The JSON document of `text`.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// `text` when a model became text, `model` when a text became a model.
+    /// `text` when the text form was made, `model` when ONNX or the JSON graph was.
     pub made: &'static str,
     pub input: String,
     /// The file that was written.
@@ -68,9 +68,12 @@ pub struct Report {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let report = match formats::text::is_text_file(&arguments.model)? {
-        true => to_model(arguments)?,
-        false => to_text(arguments)?,
+    let is_text = formats::text::is_text_file(&arguments.model)?;
+    let otherwise = if is_text { Form::Onnx } else { Form::Text };
+    let wanted = arguments.output.as_deref().map(|path| Form::to_write(path, otherwise)).transpose()?;
+    let report = match (is_text, wanted) {
+        (false, None | Some(Form::Text)) => to_text(arguments)?,
+        _ => to_model(arguments)?,
     };
     match (&report.output, &report.text) {
         _ if arguments.json => output::print_json(&report),
@@ -101,6 +104,8 @@ fn to_text(arguments: &Arguments) -> Result<Report, Failure> {
 
 fn to_model(arguments: &Arguments) -> Result<Report, Failure> {
     let input = &arguments.model;
+    // First: whether it is one is more than where its model goes.
+    let imported = formats::open(input)?;
     let Some(path) = &arguments.output else {
         return Err(Failure::words(format!(
             "'{}' is a text form: name the model to write with -o FILE.onnx",
@@ -108,11 +113,11 @@ fn to_model(arguments: &Arguments) -> Result<Report, Failure> {
         )));
     };
     refuse_to_replace(input, path)?;
-    let imported = formats::open(input)?;
     refuse_incomplete(input, &imported)?;
     let options = SaveOptions { source: Some(input.clone()), ..SaveOptions::default() };
     let saved = formats::save(&imported.model, path, &options)?;
-    Ok(Report { made: "model", ..Report::new(arguments, saved.bytes, imported.model.node_count()) })
+    let made = if Form::to_write(path, Form::Onnx)? == Form::Text { "text" } else { "model" };
+    Ok(Report { made, ..Report::new(arguments, saved.bytes, imported.model.node_count()) })
 }
 
 /// A text refers to its model and is refused as its own replacement; so is a model in place of its text.

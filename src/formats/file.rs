@@ -125,8 +125,13 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(&folder).map_err(|error| {
+        let there = folder.is_dir();
         let folder = folder.display();
         match error.kind() {
+            // Folders of the system itself, such as /proc.
+            io::ErrorKind::NotFound if there => {
+                io::Error::other(format!("no file can be made in the folder '{folder}'"))
+            }
             io::ErrorKind::NotFound => io::Error::other(format!("there is no folder '{folder}'")),
             io::ErrorKind::NotADirectory => io::Error::other(format!("'{folder}' is not a folder")),
             io::ErrorKind::PermissionDenied => {

@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod file;
+pub mod form;
 pub mod json;
 pub mod npz;
 pub mod onnx;
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use std::path::{Path, PathBuf};
 
 pub use error::{FormatError, Problem, Severity};
+pub use form::Form;
 
 use crate::ir::{Model, NodeId, Text};
 
@@ -20,6 +22,8 @@ use crate::ir::{Model, NodeId, Text};
 pub struct Imported {
     pub model: Model,
     pub problems: Vec<Problem>,
+    /// The form that the file has.
+    pub form: Form,
 }
 
 impl Imported {
@@ -72,6 +76,9 @@ pub struct Renamed {
 /// Reads a model: ONNX, a JSON graph, or the text form, told apart by content.
 pub fn open(path: &Path) -> Result<Imported, FormatError> {
     let bytes = file::read(path).map_err(|error| FormatError::read(path, error))?;
+    if bytes.is_empty() {
+        return Err(FormatError::not_a_model(path, "the file is empty"));
+    }
     match !has_json_extension(path) && text::is_text(&bytes) {
         true => text::read(&bytes, path),
         false => open_data(bytes, path),
@@ -86,12 +93,21 @@ fn open_data(bytes: Bytes, path: &Path) -> Result<Imported, FormatError> {
     }
 }
 
-/// Writes a model: a JSON graph when `path` ends in `.json`, else ONNX. An existing file is replaced whole, after the new
-/// one has been read back and compared.
+/// Writes a model in the form that the end of its name asks for, see [`Form::to_write`]; ONNX where it has none. An
+/// existing file is replaced whole, after the new one has been read back and compared.
 pub fn save(model: &Model, path: &Path, options: &SaveOptions) -> Result<SaveReport, FormatError> {
-    match has_json_extension(path) {
-        true => json::save(model, path, options),
-        false => onnx::save::save(model, path, options),
+    let form = Form::to_write(path, Form::Onnx)?;
+    if form != Form::Onnx && options.data == DataPlacement::OneFile {
+        return Err(FormatError::Unwritable {
+            path: path.to_owned(),
+            place: "data in a file of its own".to_owned(),
+            what: format!("a model in the {} has its data in itself; name the file .onnx", form.title()),
+        });
+    }
+    match form {
+        Form::Onnx => onnx::save::save(model, path, options),
+        Form::Json => json::save(model, path, options),
+        Form::Text => text::save_alone(model, path),
     }
 }
 

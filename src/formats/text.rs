@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::{FormatError, Problem, Refusal, Severity};
-use super::{Imported, file, recognise};
+use super::{Form, Imported, SaveReport, file, recognise};
 use crate::ir::text::{self, PrintOptions, Reference, Weights};
 use crate::ir::{AttributeValue, Constant, Data, Model, Tensor};
 use bytes::Bytes;
@@ -26,7 +26,11 @@ pub fn read(bytes: &[u8], path: &Path) -> Result<Imported, FormatError> {
         return Err(FormatError::not_a_model(path, "it is not UTF-8, so it is not the text form of a model"));
     };
     match parse(content, &file::folder_of(path)) {
-        Ok(model) => Ok(Imported { problems: missing(&model), model }),
+        Ok(model) => Ok(Imported {
+            problems: missing(&model),
+            model: super::onnx::spoken::with_spoken(model),
+            form: Form::Text,
+        }),
         // Every graph has an arrow: without one this is some other text.
         Err(Refusal { place, what }) if !content.contains("=>") => {
             let what = format!("it is text, but not the text form of a model ({place}: {what})");
@@ -107,6 +111,25 @@ pub fn save(model: &Model, source: &Path, path: &Path, weights: Weights) -> Resu
     }
     file::replace(path, content.as_bytes()).map_err(|error| FormatError::write(path, error))?;
     Ok(content.len() as u64)
+}
+
+/// Most bytes of weights that a text holds itself: in it they take several times as many.
+const MOST_INLINE: u64 = 256 << 20;
+
+/// Writes the full text form with all data in it: of a model that is in no other file.
+pub fn save_alone(model: &Model, path: &Path) -> Result<SaveReport, FormatError> {
+    let bytes_of = |constant: &Constant| match constant {
+        Constant::Dense(tensor) => tensor.byte_count(),
+        Constant::Sparse(tensor) => tensor.values.byte_count(),
+    };
+    let weights =
+        model.values().filter_map(|(_, v)| v.constant.as_ref().map(bytes_of)).fold(0, u64::saturating_add);
+    if weights > MOST_INLINE {
+        let what = format!("{weights} bytes are too many for a text; name the file .onnx");
+        return Err(Refusal::new("weights", what).unwritable(path));
+    }
+    let bytes = save(model, path, path, Weights::Inline)?;
+    Ok(SaveReport { path: path.to_owned(), bytes, data_file: None, renamed: Vec::new() })
 }
 
 /// A file as seen from a folder, with `/` between names; `None` where there is no such way or a name is not Unicode.

@@ -7,28 +7,31 @@ use super::app::App;
 use super::headless::Headless;
 use super::theme;
 use crate::pipeline::Registry;
-use crate::session::script::{self, Line, Other, Theme};
+use crate::session::script::{self, Failures, Line, Other, ScriptError, Theme};
 
 /// Size of the window until a script says otherwise, in points.
 const SIZE: egui::Vec2 = egui::vec2(1600.0, 1000.0);
 /// Frames in which everything that moves has come to rest.
 const MOST_FRAMES: usize = 240;
+/// What a script has started may go on so long after its last line.
+const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// What went wrong with a script.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
-    #[error("{path}: {source}")]
+    #[error("{path}: cannot be read: {source}")]
     Read { path: String, source: std::io::Error },
     #[error("{path}: {error}")]
-    Script { path: String, error: script::ScriptError },
-    #[error("{path}, line {line}: {message}")]
-    Line { path: String, line: usize, message: String },
+    Script { path: String, error: ScriptError },
+    #[error("{path}: still busy {seconds} s after the last line; end it with wait_idle")]
+    Busy { path: String, seconds: u64 },
 }
 
 /// A window that is driven by lines.
 pub struct Player {
     pub app: App,
     pub headless: Headless,
+    failures: Failures,
 }
 
 impl Player {
@@ -36,7 +39,7 @@ impl Player {
     pub fn new(registry: Registry) -> Player {
         let headless = Headless::new(SIZE, 1.0, false);
         let app = App::quiet(&headless.ctx, registry);
-        let mut player = Player { app, headless };
+        let mut player = Player { app, headless, failures: Failures::default() };
         player.settle();
         player
     }
@@ -72,17 +75,43 @@ impl Player {
         }
     }
 
-    /// Does what a line says.
+    /// Does what a line says; `number` is the line's.
     ///
     /// # Errors
-    /// One sentence.
-    pub fn play(&mut self, line: Line) -> Result<(), String> {
+    /// The line that cannot be done, with one sentence: this one, or an earlier command that turned out to have failed.
+    pub fn play(&mut self, number: usize, line: Line) -> Result<(), ScriptError> {
+        if let Line::Command(command) = line {
+            self.answered()?;
+            self.failures.given(number, &command);
+            let text = serde_json::to_string(&command).unwrap_or_default();
+            let result = self.app.command(command);
+            self.frame();
+            let cards = self.failures.look(&self.app.session);
+            return match result {
+                // What is on screen can still be expected.
+                Err(_) if cards > 0 => Ok(()),
+                Err(message) => {
+                    Err(ScriptError { line: number, message: format!("{text} failed: {message}") })
+                }
+                Ok(()) => Ok(()),
+            };
+        }
+        let done = self.play_other(line).map_err(|message| ScriptError { line: number, message });
+        self.failures.look(&self.app.session);
+        done
+    }
+
+    /// No command has failed without an expectation that speaks of it.
+    ///
+    /// # Errors
+    /// The line of the command that has.
+    pub fn answered(&self) -> Result<(), ScriptError> {
+        self.failures.unanswered().map_or(Ok(()), Err)
+    }
+
+    fn play_other(&mut self, line: Line) -> Result<(), String> {
         match line {
-            Line::Command(command) => {
-                let result = self.app.command(command);
-                self.frame();
-                result
-            }
+            Line::Command(_) => Ok(()),
             Line::Other(Other::WaitIdle(seconds)) => {
                 let limit = Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())?;
                 let idle = self.wait_idle(limit);
@@ -90,11 +119,15 @@ impl Player {
             }
             Line::Other(Other::Shot(path)) => {
                 self.settle();
-                if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+                // One folder is a convenience, several are a mistyped path.
+                if let Some(folder) =
+                    path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+                {
+                    std::fs::create_dir(folder)
+                        .map_err(|e| format!("the folder {} cannot be made: {e}", folder.display()))?;
                 }
                 let image = self.headless.image().map_err(|e| e.to_string())?;
-                image.save(&path).map_err(|e| e.to_string())
+                image.save(&path).map_err(|e| format!("{} cannot be written: {e}", path.display()))
             }
             Line::Other(Other::Window { width, height, scale }) => {
                 self.headless.resize(egui::vec2(width, height), scale);
@@ -107,7 +140,12 @@ impl Player {
                 self.settle();
                 Ok(())
             }
-            Line::Other(Other::Expect(expect)) => script::check(&self.app.session, &expect),
+            Line::Other(Other::Expect(expect)) => {
+                self.failures.look(&self.app.session);
+                script::check(&self.app.session, &expect)?;
+                self.failures.answered(&expect);
+                Ok(())
+            }
         }
     }
 }
@@ -115,7 +153,7 @@ impl Player {
 /// Plays the script in a file.
 ///
 /// # Errors
-/// The first line that cannot be done, or an expectation that does not hold.
+/// The first line that cannot be done, an expectation that does not hold, or a command that failed without one.
 pub fn play_file(path: &Path, registry: Registry) -> Result<(), PlayError> {
     let name = path.display().to_string();
     let text =
@@ -124,9 +162,15 @@ pub fn play_file(path: &Path, registry: Registry) -> Result<(), PlayError> {
     let mut player = Player::new(registry);
     theme::add_system_fonts(&player.headless.ctx);
     for (line, what) in lines {
-        player.play(what).map_err(|message| PlayError::Line { path: name.clone(), line, message })?;
+        player.play(line, what).map_err(|error| PlayError::Script { path: name.clone(), error })?;
     }
-    Ok(())
+    // What a last command started has to end before it can be told from one that failed.
+    if !player.wait_idle(LONGEST_END) {
+        let seconds = LONGEST_END.as_secs();
+        return Err(PlayError::Busy { path: name, seconds });
+    }
+    player.failures.look(&player.app.session);
+    player.answered().map_err(|error| PlayError::Script { path: name, error })
 }
 
 #[cfg(test)]
@@ -160,6 +204,32 @@ mod tests {
             {"shot":"SHOT"}
         "#;
         play(script).expect("all of it can be done");
+    }
+
+    #[test]
+    fn a_command_that_fails_ends_the_script_unless_that_is_expected() {
+        let open = "{\"do\":\"open\",\"path\":\"no/such.onnx\"}\n";
+        let error = play(open).expect_err("there is no such file").to_string();
+        assert!(error.contains("line 1: {\"do\":\"open\"") && error.contains("cannot be read"), "{error}");
+        let before_another =
+            format!("{open}{{\"wait_idle\":60}}\n{{\"do\":\"open_sample\",\"name\":\"mixed\"}}\n");
+        assert!(play(&before_another).expect_err("the first").to_string().contains("line 1"));
+        let expected =
+            format!("{open}{{\"wait_idle\":60}}\n{{\"expect\":{{\"card_says\":\"cannot be read\"}}}}\n");
+        play(&expected).expect("the failure is expected");
+        let unknown = "{\"do\":\"open_sample\",\"name\":\"nothing\"}\n{\"expect\":{\"cards\":1}}\n";
+        play(unknown).expect("so is this one, which comes at once");
+        let quiet = "{\"do\":\"next_step\"}\n{\"do\":\"set_pass\",\"pass\":\"nothing\",\"on\":true}\n";
+        assert!(play(quiet).expect_err("no model is open").to_string().contains("line"));
+    }
+
+    #[test]
+    fn a_picture_makes_one_folder_and_no_more() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shot = |path: &str| play(&format!("{{\"shot\":{:?}}}\n", folder.path().join(path)));
+        shot("new/a.png").expect("one folder is made");
+        let error = shot("two/new/a.png").expect_err("two are not").to_string();
+        assert!(error.contains("line 1: the folder") && !folder.path().join("two").exists(), "{error}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Is a model sound? What is checked:
 //! every input and output of a node is a value that is there and visible from it (own graph or an enclosing one);
 //! a value has at most one producer, and has one whenever it is read; a node comes after the producers of what it
-//! reads (so the graph is acyclic); graph outputs are produced; names are unique among what is visible together;
+//! reads (so the graph is acyclic); graph outputs are produced; names are unique among what is visible together (a body
+//! may hide outer names as far as the file did, as long as every name still means what is read);
 //! readers' lists and inputs agree; a model-local function does not call itself.
 
 use super::ids::{GraphId, NodeId, Text, ValueId};
@@ -32,6 +33,10 @@ pub enum Fault {
     TwoProducers { value: Text, first: String, second: String },
     #[error("two values that can be seen together have the name '{name}'")]
     NameTaken { name: Text },
+    #[error(
+        "{reader} reads the '{name}' of an outer graph where its own graph has one, too: a file could not say so"
+    )]
+    Hidden { name: Text, reader: String },
     #[error("the readers that are listed for '{value}' are not those that read it")]
     UsesDisagree { value: Text },
     #[error("node {0:?} stands in a list of a graph that it does not belong to")]
@@ -194,18 +199,59 @@ fn check_outputs(model: &Model, graph: GraphId, faults: &mut Vec<Fault>) {
     }
 }
 
+/// One graph is the other, or inside it.
+fn together(model: &Model, a: GraphId, b: GraphId) -> bool {
+    model.enclosing_node(a, b).is_some() || model.enclosing_node(b, a).is_some()
+}
+
+/// True when one of these values is in a graph inside that of another.
+pub(super) fn hides(model: &Model, values: &[ValueId]) -> bool {
+    let graphs: BTreeSet<GraphId> = values.iter().filter_map(|v| Some(model.get_value(*v)?.graph)).collect();
+    // Outward from each: siblings by the thousand may have values of one name.
+    graphs.iter().any(|graph| {
+        let mut at = *graph;
+        while let Some(owner) = model.owner_of(at).and_then(|owner| model.get_node(owner)) {
+            at = owner.graph;
+            if graphs.contains(&at) {
+                return true;
+            }
+        }
+        false
+    })
+}
+
 fn check_name(model: &Model, v: ValueId, faults: &mut Vec<Fault>) {
     let Some(value) = model.get_value(v) else { return };
     let Some(named) = model.value_names.get(&value.name) else { return };
-    let together =
-        |a: GraphId, b: GraphId| model.enclosing_node(a, b).is_some() || model.enclosing_node(b, a).is_some();
-    let clash = named
-        .iter()
-        .filter(|other| **other > v)
-        .any(|other| model.get_value(*other).is_some_and(|o| together(o.graph, value.graph)));
+    if named.len() < 2 {
+        return;
+    }
+    let tolerated = model.hiding.contains(&value.name);
+    let clash = named.iter().filter(|other| **other > v).any(|other| {
+        let other = model.get_value(*other);
+        other.is_some_and(|o| match tolerated {
+            true => o.graph == value.graph,
+            false => together(model, o.graph, value.graph),
+        })
+    });
     if clash {
         faults.push(Fault::NameTaken { name: value.name.clone() });
+    } else if tolerated {
+        faults.extend(named.iter().find_map(|v| hidden(model, *v)));
     }
+}
+
+/// A reader for which the name of a value means another value.
+fn hidden(model: &Model, v: ValueId) -> Option<Fault> {
+    let value = model.get_value(v)?;
+    let reader = value.uses.iter().find_map(|u| {
+        let (graph, reader) = match u {
+            Use::Input { node, .. } => (model.get_node(node)?.graph, format!("'{}'", model.node_label(node))),
+            Use::Output { graph, .. } => (graph, format!("an output of {}", model.graph_path(graph))),
+        };
+        (model.find_value(graph, &value.name) != Some(v)).then_some(reader)
+    })?;
+    Some(Fault::Hidden { name: value.name.clone(), reader })
 }
 
 /// A function on a cycle of calls, if there is one.

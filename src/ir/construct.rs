@@ -1,5 +1,6 @@
 //! Building a model from nothing: what importers, the text form and the builder use; afterwards only patches change it.
 
+use super::check;
 use super::ids::{GraphId, NodeId, OrderKey, Text, ValueId};
 use super::model::{Graph, GraphKind, Header, Model, Port};
 use super::node::{Declaration, Extra, Node, Producer, Use, Value};
@@ -178,13 +179,19 @@ impl Construction {
             })
         });
         let graphs = graphs.collect();
-        Model {
+        let mut model = Model {
             header: Arc::new(self.header),
             graphs,
             nodes: self.nodes.into_iter().map(|n| n.map(Arc::new)).collect(),
             values: self.values.into_iter().map(|v| Some(Arc::new(v))).collect(),
             value_names,
             node_names,
-        }
+            hiding: Arc::default(),
+            spoken: Arc::default(),
+        };
+        let named = model.value_names.iter().filter(|(_, named)| named.len() > 1);
+        let hiding = named.filter(|(_, named)| check::hides(&model, named)).map(|(name, _)| name.clone());
+        model.hiding = Arc::new(hiding.collect());
+        model
     }
 }

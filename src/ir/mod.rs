@@ -1,5 +1,6 @@
 //! The graph: models, graphs, nodes, values, types and constants, and the patches that change them.
 
+mod apply;
 pub mod attribute;
 pub mod builder;
 pub mod check;

@@ -6,7 +6,7 @@ use super::node::{Declaration, Extra, Node, Producer, Use, Value};
 use super::tensor::{Constant, Tensor};
 use bytes::Bytes;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a graph is the graph of.
@@ -91,6 +91,11 @@ pub struct Model {
     pub(super) value_names: imbl::OrdMap<Text, SmallVec<[ValueId; 1]>>,
     /// How many nodes have a name.
     pub(super) node_names: imbl::OrdMap<Text, u32>,
+    /// Names that more than one value had at the beginning, one in a body and one around it. The standard forbids that,
+    /// files have it all the same.
+    pub(super) hiding: Arc<BTreeSet<Text>>,
+    /// Names of values that kept messages speak of, and what speaks of them: "a quantization annotation".
+    pub(super) spoken: Arc<BTreeMap<Text, Text>>,
 }
 
 impl Model {
@@ -358,6 +363,20 @@ impl Model {
     /// A name that no node of any graph has: `base`, or `base_1`, `base_2`, …
     pub fn fresh_node_name(&self, base: &str) -> Text {
         fresh(base, |n| self.node_names.contains_key(n))
+    }
+
+    /// What speaks of a value by its name beside the nodes that read it, if anything does: without the value, or with
+    /// another one under its name, that would say something false.
+    pub fn spoken_of(&self, value: ValueId) -> Option<&Text> {
+        if self.spoken.is_empty() {
+            return None;
+        }
+        self.spoken.get(&self.get_value(value)?.name)
+    }
+
+    /// A copy that knows which names kept messages speak of (only the formats can read those messages).
+    pub fn with_spoken(&self, spoken: BTreeMap<Text, Text>) -> Model {
+        Model { spoken: Arc::new(spoken), ..self.clone() }
     }
 
     /// A copy with another model-wide part (metadata written on request, say).

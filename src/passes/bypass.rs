@@ -4,7 +4,7 @@
 //! the node that gives the input gives it under the output's name. That cannot be done for a graph input, an initializer,
 //! a value of an outer graph, or a value that is an output itself: some node has to stay between the two.
 
-use super::matching::blocked;
+use super::matching::{self, blocked};
 use super::operators;
 use super::{Blocked, Context};
 use crate::ir::{NodeId, PatchBuilder, Producer, Use, ValueId};
@@ -26,9 +26,9 @@ pub fn route(cx: &Context, node: NodeId, result: ValueId, source: ValueId) -> Re
     let (Some(from), Some(to)) = (model.get_value(result), model.get_value(source)) else {
         return no("the value is gone".into(), node);
     };
-    for value in [from, to] {
-        if model.graph(value.graph).annotations.iter().any(|(name, _)| *name == value.name) {
-            return no(format!("'{}' has a quantization annotation", value.name), node);
+    for value in [result, source] {
+        if let Some(condition) = matching::spoken_of(model, value) {
+            return no(condition, node);
         }
     }
     if !from.uses.is_output() {

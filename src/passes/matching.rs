@@ -87,6 +87,12 @@ pub fn blocked(model: &Model, anchor: NodeId, condition: impl AsRef<str>, blame:
     Blocked { graph: model.node(anchor).graph, anchor, condition: condition.as_ref().into(), blame }
 }
 
+/// The condition that stands in the way when something beside nodes speaks of a value by its name.
+pub fn spoken_of(model: &Model, value: ValueId) -> Option<String> {
+    let by = model.spoken_of(value)?;
+    Some(format!("{by} of the model speaks of '{}'", model.get_value(value)?.name))
+}
+
 /// A constant that a rewrite needs at a node: an initializer where the file format has them, else a Constant node
 /// (local functions have no initializers; up to IR version 3 each one would have to be an input as well).
 pub fn place_constant(
@@ -109,7 +115,8 @@ pub fn place_constant(
     Ok(value)
 }
 
-/// Removes constants (initializers, Constant nodes) that only the given nodes read, which do so no longer.
+/// Removes constants (initializers, Constant nodes) that only the given nodes read, which do so no longer; those that
+/// something else speaks of stay.
 pub fn drop_constants(p: &mut PatchBuilder, values: impl IntoIterator<Item = ValueId>, gone: &[NodeId]) {
     let model = p.model();
     let unread =
@@ -118,7 +125,7 @@ pub fn drop_constants(p: &mut PatchBuilder, values: impl IntoIterator<Item = Val
     let mut nodes: BTreeSet<NodeId> = BTreeSet::new();
     for id in values {
         let Some(value) = model.get_value(id) else { continue };
-        if !unread(value) {
+        if !unread(value) || model.spoken_of(id).is_some() {
             continue;
         }
         match value.producer {

@@ -28,6 +28,8 @@ pub struct Scope {
 pub struct Config {
     /// At most this many rounds; 0 changes nothing.
     pub rounds: u32,
+    /// Stop after this step.
+    pub stop_at: Option<u32>,
     /// Risky passes run too.
     pub aggressive: bool,
     pub global: Scope,
@@ -43,6 +45,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             rounds: DEFAULT_ROUNDS,
+            stop_at: None,
             aggressive: false,
             global: Scope::default(),
             stages: BTreeMap::new(),
@@ -56,7 +59,7 @@ impl Default for Config {
 /// What is wrong with a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("{file}: {reason}")]
+    #[error("{file}: the configuration cannot be read: {reason}")]
     Unreadable { file: String, reason: String },
     #[error("{file}: {message}")]
     Syntax { file: String, message: String },
@@ -66,8 +69,13 @@ pub enum ConfigError {
     UnknownKey { file: String, key: String, hint: String },
     #[error("{file}: '{key}' must be {wanted}")]
     WrongKind { file: String, key: String, wanted: &'static str },
-    #[error("unknown pass '{name}'{hint}")]
-    UnknownPass { name: String, hint: String },
+    #[error("{place}unknown pass '{name}'{hint}")]
+    UnknownPass {
+        /// File and key with a colon, or empty for a name that was given by itself.
+        place: String,
+        name: String,
+        hint: String,
+    },
 }
 
 /// `; did you mean 'x'?` when a known name is near enough.
@@ -128,7 +136,7 @@ impl Config {
         for name in names {
             if registry.get(name).is_none() {
                 let hint = nearest(name, registry.iter().map(|p| p.info().name));
-                return Err(ConfigError::UnknownPass { name: name.clone(), hint });
+                return Err(ConfigError::UnknownPass { place: String::new(), name: name.clone(), hint });
             }
         }
         Ok(())
@@ -162,24 +170,25 @@ impl Config {
             None => return Err(reader.kind("version", "there (version = 1)")),
         }
         if let Some(global) = reader.table(&table, "global", "")? {
-            let known = ["rounds", "aggressive", "enabled", "order", "exclude", "exclude_blocks"];
+            let known = ["rounds", "stop_at", "aggressive", "enabled", "order", "exclude", "exclude_blocks"];
             reader.known("global", global, &known)?;
             config.global = reader.scope(global, "global")?;
-            if let Some(v) = global.get("rounds") {
-                let n = v.as_integer().and_then(|n| u32::try_from(n).ok());
-                config.rounds = n.ok_or_else(|| reader.kind("global.rounds", "a number from 0 on"))?;
+            if let Some(rounds) = reader.number(global, "rounds", "global")? {
+                config.rounds = rounds;
             }
+            config.stop_at = reader.number(global, "stop_at", "global")?;
             if let Some(v) = global.get("aggressive") {
                 config.aggressive =
                     v.as_bool().ok_or_else(|| reader.kind("global.aggressive", "true or false"))?;
             }
             config.order = reader.strings(global, "order", "global")?;
-            Config::check_names(registry, &config.order)?;
+            reader.passes("global.order", registry, &config.order)?;
             for key in reader.strings(global, "exclude", "global")? {
-                let parsed = key.parse().map_err(|e: super::key::NotAKey| ConfigError::Syntax {
+                let parsed: SiteKey = key.parse().map_err(|e: super::key::NotAKey| ConfigError::Syntax {
                     file: file.into(),
-                    message: e.to_string(),
+                    message: format!("global.exclude: {e}"),
                 })?;
+                reader.passes("global.exclude", registry, [&parsed.pass.to_string()])?;
                 config.exclude.insert(parsed);
             }
         }
@@ -215,6 +224,9 @@ impl Config {
         let mut global = scope_table(&self.global);
         if self.rounds != DEFAULT_ROUNDS {
             global.insert("rounds".into(), Value::Integer(self.rounds.into()));
+        }
+        if let Some(step) = self.stop_at {
+            global.insert("stop_at".into(), Value::Integer(step.into()));
         }
         if self.aggressive {
             global.insert("aggressive".into(), Value::Boolean(true));
@@ -287,6 +299,27 @@ impl Reader<'_> {
             Some(Value::Table(t)) => Ok(Some(t)),
             Some(_) => Err(self.kind(&format!("{prefix}{key}"), "a section")),
         }
+    }
+
+    /// Every pass that a key speaks of must be registered.
+    fn passes<'n>(
+        &self,
+        key: &str,
+        registry: &Registry,
+        names: impl IntoIterator<Item = &'n String>,
+    ) -> Result<(), ConfigError> {
+        Config::check_names(registry, names).map_err(|error| match error {
+            ConfigError::UnknownPass { name, hint, .. } => {
+                ConfigError::UnknownPass { place: format!("{}: {key}: ", self.file), name, hint }
+            }
+            other => other,
+        })
+    }
+
+    fn number(&self, of: &Table, key: &str, prefix: &str) -> Result<Option<u32>, ConfigError> {
+        let Some(value) = of.get(key) else { return Ok(None) };
+        let number = value.as_integer().and_then(|n| u32::try_from(n).ok());
+        number.map(Some).ok_or_else(|| self.kind(&format!("{prefix}.{key}"), "a number from 0 on"))
     }
 
     fn strings(&self, of: &Table, key: &str, prefix: &str) -> Result<Vec<String>, ConfigError> {

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::key::SiteKey;
 use super::run::{PassRun, Run, StopReason};
+use super::unmatched::Unmatched;
 use crate::passes::Pass;
 use serde::Serialize;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The resolved configuration, first of all.
+    /// The resolved configuration, first of all; and what of it fitted nothing.
     Configuration,
     /// One site.
     Site,
@@ -34,6 +35,10 @@ pub enum Outcome {
         what: String,
     },
     Excluded,
+    /// An exclusion that fits nothing.
+    Unmatched {
+        message: String,
+    },
     Blocked {
         condition: String,
         blame: String,
@@ -110,6 +115,17 @@ impl Event {
             kind: Kind::Pass,
             scope: "model".into(),
             outcome,
+        }
+    }
+
+    pub(super) fn unmatched(unmatched: &Unmatched) -> Event {
+        Event {
+            seconds: 0.0,
+            round: 0,
+            pass: "".into(),
+            kind: Kind::Configuration,
+            scope: unmatched.exclusion.clone(),
+            outcome: Outcome::Unmatched { message: unmatched.text.clone() },
         }
     }
 

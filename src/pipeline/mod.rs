@@ -10,7 +10,9 @@ mod neighbourhood;
 pub mod provenance;
 pub mod registry;
 pub mod run;
+mod spoken;
 pub mod state;
+pub mod unmatched;
 
 pub use config::{Config, ConfigError, Scope};
 pub use graph_hash::graph_hash;
@@ -20,3 +22,4 @@ pub use provenance::{Effects, Provenance};
 pub use registry::Registry;
 pub use run::{Failure, ListedSite, Options, PassRun, Progress, Run, Runner, StopReason};
 pub use state::{Refusal, State, Step};
+pub use unmatched::{Seen, Unmatched, unmatched};

@@ -9,9 +9,12 @@ use super::log::{Event, Outcome};
 use super::neighbourhood::neighbourhood;
 use super::provenance::Effects;
 use super::registry::Registry;
+use super::spoken;
 use super::state::{Refusal, State, Step};
-use crate::ir::{GraphId, NodeId, Patch};
-use crate::passes::{Blocked, Context, Declined, Findings, Pass, Site};
+use super::unmatched::{Seen, Unmatched, unmatched};
+use crate::ir::check::Fault;
+use crate::ir::{GraphId, NodeId, Patch, PatchError};
+use crate::passes::{Anchor, Blocked, Context, Declined, Findings, Pass, Site};
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -98,6 +101,8 @@ pub struct Run {
     pub steps: Vec<Step>,
     pub rounds: u32,
     pub stop: StopReason,
+    /// Exclusions of the configuration that fitted nothing; empty when the run was cancelled.
+    pub unmatched: Vec<Unmatched>,
     pub log: Vec<Event>,
     pub seconds: f64,
 }
@@ -112,7 +117,7 @@ pub struct Progress {
 
 /// Limits and hooks of one run.
 pub struct Options<'a> {
-    /// Stop after this step.
+    /// Stop after this step, whatever step the configuration says.
     pub stop_at: Option<u32>,
     pub cancel: &'a AtomicBool,
     pub progress: &'a mut dyn FnMut(Progress),
@@ -173,6 +178,7 @@ impl Runner {
     /// Runs the passes that a configuration switches on, round after round.
     pub fn run(&mut self, registry: &Registry, config: &Config, options: &mut Options) -> Run {
         let start = Instant::now();
+        let stop_at = options.stop_at.or(config.stop_at);
         let plan: Vec<_> = registry.plan(config).into_iter().filter(|p| config.is_on(&**p)).collect();
         let mut state = self.initial.clone();
         let mut history: u128 = 0;
@@ -182,6 +188,7 @@ impl Runner {
             steps: Vec::new(),
             rounds: 0,
             stop: StopReason::RoundLimit,
+            unmatched: Vec::new(),
             log: vec![Event::configuration(config, &plan)],
             seconds: 0.0,
         };
@@ -199,7 +206,7 @@ impl Runner {
                     run.stop = StopReason::Cancelled;
                     break 'rounds;
                 }
-                if options.stop_at.is_some_and(|s| run.steps.len() as u32 >= s) {
+                if stop_at.is_some_and(|s| run.steps.len() as u32 >= s) {
                     run.stop = StopReason::StopAt;
                     break 'rounds;
                 }
@@ -223,7 +230,7 @@ impl Runner {
                         done
                     }
                 };
-                let left = options.stop_at.map_or(usize::MAX, |s| s as usize - run.steps.len());
+                let left = stop_at.map_or(usize::MAX, |s| s as usize - run.steps.len());
                 let done = if done.steps.len() > left { Arc::new(done.cut(left)) } else { done };
                 for step in &done.steps {
                     history = advance_history(history, &step.key);
@@ -262,12 +269,16 @@ impl Runner {
         if config.rounds == 0 || plan.is_empty() {
             run.stop = StopReason::Converged;
         }
-        if let Some(limit) = options.stop_at
+        if let Some(limit) = stop_at
             && run.steps.len() as u32 >= limit
         {
             run.stop = StopReason::StopAt;
         }
         run.seconds = start.elapsed().as_secs_f64();
+        if run.stop != StopReason::Cancelled {
+            run.unmatched = run.unmatched_exclusions(config);
+        }
+        run.log.extend(run.unmatched.iter().map(Event::unmatched));
         run.log.push(Event::end(&run));
         run
     }
@@ -341,7 +352,13 @@ impl Runner {
                         out.declined += 1;
                         continue;
                     }
-                    Ok(patch) => patch,
+                    Ok(patch) => match spoken::in_the_way(&out.after.model, &patch) {
+                        None => patch,
+                        Some(condition) => {
+                            out.stand_in_the_way(&site, condition);
+                            continue;
+                        }
+                    },
                     Err(Declined::Stale | Declined::NoEffect) => {
                         out.declined += 1;
                         continue;
@@ -377,6 +394,10 @@ impl Runner {
                             Ok(more) => out.take(more, &name, &mut queue, &mut pending),
                             Err(failure) => out.failures.push(failure),
                         }
+                    }
+                    // Nothing is wrong with the pass: the file's own names are in the way.
+                    Err(Refusal::Patch(PatchError::Fault(fault @ Fault::Hidden { .. }))) => {
+                        out.stand_in_the_way(&site, fault.to_string());
                     }
                     Err(refusal) => {
                         out.failures.push(Failure { key: Some(key), message: refusal.to_string() })
@@ -442,6 +463,18 @@ impl PassRun {
         }
     }
 
+    /// A condition that the pipeline found and not the pass.
+    fn stand_in_the_way(&mut self, site: &Site, condition: String) {
+        match site.anchor {
+            Anchor::Node(anchor) => {
+                let condition = condition.into();
+                self.blocked.push(Blocked { graph: site.graph, anchor, condition, blame: anchor });
+            }
+            // A near miss needs a node to be shown at.
+            Anchor::Value(_) => self.declined += 1,
+        }
+    }
+
     /// Near misses are listed once, and only for nodes that are still there.
     fn finish(&mut self) {
         let mut seen: BTreeSet<(NodeId, Arc<str>)> = BTreeSet::new();
@@ -497,6 +530,26 @@ impl Run {
             done += pass.steps.len();
         }
         self.initial.clone()
+    }
+
+    fn unmatched_exclusions(&self, config: &Config) -> Vec<Unmatched> {
+        // Failed and excluded sites were found as well.
+        let of_pass = |pass: &'_ PassRun| -> Vec<SiteKey> {
+            let failed = pass.failures.iter().filter_map(|f| f.key.clone());
+            failed.chain(pass.excluded.iter().map(|e| e.key.clone())).collect()
+        };
+        let apart: Vec<SiteKey> = self.passes.iter().flat_map(|pass| of_pass(pass)).collect();
+        let seen = Seen {
+            passes: self.passes.iter().map(|pass| &*pass.pass).collect(),
+            sites: self.steps.iter().map(|step| &step.key).chain(&apart).collect(),
+            blocks: &self.initial.blocks,
+            reach: if self.stop == StopReason::StopAt {
+                " up to the step at which the run stopped"
+            } else {
+                ""
+            },
+        };
+        unmatched(config, &seen)
     }
 
     /// The state at the end.

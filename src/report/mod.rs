@@ -45,6 +45,10 @@ impl Report {
         let (before, after) = (run.initial.model.node_count(), last.model.node_count());
         let mut listed = Table::new(&["problem"]);
         problems.iter().for_each(|p| listed.row([p.as_str().into()]));
+        let mut unmatched = Table::new(&["exclusion", "what it fits not"]);
+        run.unmatched
+            .iter()
+            .for_each(|u| unmatched.row([u.exclusion.as_str().into(), u.text.as_str().into()]));
         let section = |title, empty, table| Section { title, empty, table };
         Report {
             title: format!("passlens: {name}"),
@@ -64,6 +68,7 @@ impl Report {
                 section("Rewrites", "nothing was rewritten", tables::steps(run)),
                 section("Near misses", "no pass came close to a further rewrite", tables::near_misses(run)),
                 section("Rolled back", "nothing failed", tables::failures(run)),
+                section("Exclusions without effect", "all of them fitted something", unmatched),
                 section("Problems of the file", "none were found", listed),
             ],
             configuration: config.to_toml(),

@@ -1,5 +1,6 @@
 //! Scripts: JSON lines of commands, with `wait_idle`, `shot FILE` and `expect` between them. A line that begins with
-//! `#` is a remark. A bug report is a script, and so are the pictures of the window.
+//! `#` is a remark. A bug report is a script, and so are the pictures of the window. A command that fails ends the script,
+//! unless an `expect` speaks of the failure before the next command.
 
 use super::{Command, Session};
 use serde::{Deserialize, Serialize};
@@ -131,10 +132,96 @@ pub fn check(session: &Session, expect: &Expect) -> Result<(), String> {
     Ok(())
 }
 
+/// Failures of a script's commands that no `expect` has spoken of. Some come at once, some with the job that a command
+/// started.
+#[derive(Debug, Default)]
+pub struct Failures {
+    /// Commands that were given, with their lines.
+    given: Vec<(usize, Command)>,
+    /// The newest card that was looked at.
+    last_card: u64,
+    open: Vec<Failed>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Failed {
+    line: usize,
+    command: Command,
+    text: String,
+}
+
+impl Failures {
+    /// Notes a command that is being given.
+    pub fn given(&mut self, line: usize, command: &Command) {
+        self.given.push((line, command.clone()));
+    }
+
+    /// Takes in the failures that came on screen since the last look, and says how many they are.
+    pub fn look(&mut self, session: &Session) -> usize {
+        let before = self.open.len();
+        for card in session.cards().iter().filter(|card| card.id > self.last_card) {
+            let titled = |(_, command): &&(usize, Command)| {
+                super::work::title(command).is_some_and(|title| title.starts_with(&card.title))
+            };
+            let by = self.given.iter().rev().find(titled).or(self.given.last());
+            if let Some((line, command)) = by {
+                let (line, command, text) = (*line, command.clone(), card.text.clone());
+                self.open.push(Failed { line, command, text });
+            }
+        }
+        self.last_card = session.cards().iter().map(|card| card.id).fold(self.last_card, u64::max);
+        self.open.len() - before
+    }
+
+    /// An expectation that held: what it says of failures is answered.
+    pub fn answered(&mut self, expect: &Expect) {
+        if expect.cards.is_some_and(|n| n > 0) {
+            self.open.clear();
+        }
+        if let Some(part) = &expect.card_says {
+            self.open.retain(|failed| !failed.text.contains(part.as_str()));
+        }
+    }
+
+    /// The first failure that nothing has answered, as the error that ends the script.
+    pub fn unanswered(&self) -> Option<ScriptError> {
+        let failed = self.open.first()?;
+        let command = serde_json::to_string(&failed.command).unwrap_or_default();
+        Some(ScriptError { line: failed.line, message: format!("{command} failed: {}", failed.text) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::session::Target;
+
+    #[test]
+    fn a_failure_is_blamed_on_its_command_until_an_expectation_speaks_of_it() {
+        let wait = std::time::Duration::from_secs(60);
+        let mut session = Session::new(crate::pipeline::Registry::builtin(), std::sync::Arc::new(|| {}));
+        let mut failures = Failures::default();
+        let open = Command::Open { path: "no/such.onnx".into() };
+        failures.given(2, &open);
+        session.apply(open).unwrap();
+        failures.given(3, &Command::Cancel);
+        assert!(session.wait_idle(wait));
+        failures.look(&session);
+        let error = failures.unanswered().unwrap();
+        assert_eq!(error.line, 2);
+        assert!(
+            error.message.starts_with(r#"{"do":"open","path":"no/such.onnx"} failed: no/such.onnx:"#),
+            "{error}"
+        );
+        failures.answered(&Expect { card_says: Some("something else".into()), ..Expect::default() });
+        assert!(failures.unanswered().is_some());
+        let expect = Expect { card_says: Some("cannot be read".into()), ..Expect::default() };
+        check(&session, &expect).unwrap();
+        failures.answered(&expect);
+        failures.look(&session);
+        assert_eq!(failures.unanswered(), None);
+    }
 
     #[test]
     fn lines_parse_and_errors_name_the_line() {

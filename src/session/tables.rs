@@ -163,6 +163,7 @@ fn log_row(event: &Event) -> LogRow {
             step = Some(*number);
             (format!("rewrite {number}: {what}"), false)
         }
+        Outcome::Unmatched { message } => (format!("an exclusion fits nothing: {message}"), true),
         Outcome::Excluded => ("left alone, as asked".to_owned(), false),
         Outcome::Blocked { condition, blame } => (format!("near miss: {condition} ({blame})"), false),
         Outcome::Failed { message } => (format!("rolled back: {message}"), true),

@@ -18,10 +18,16 @@ pub fn text(report: &Report) -> String {
         (name, "") => name.to_owned(),
         (name, version) => format!("{name} {version}"),
     };
-    let line = format!("  ONNX, IR version {}, {}, {producer}", report.ir_version, opsets.join(", "));
+    let form = report.form.title();
+    let line = format!("  {form}, IR version {}, {}, {producer}", report.ir_version, opsets.join(", "));
     text += &(one_line(&line) + "\n");
+    let in_constants = match report.parameters_in_constants {
+        0 => String::new(),
+        n if n == report.parameters => " (in Constant nodes)".to_owned(),
+        n => format!(" ({} of them in Constant nodes)", amount_text(n)),
+    };
     text += &format!(
-        "  {}, {} parameters, {}\n",
+        "  {}, {} parameters{in_constants}, {}\n",
         counted(report.nodes, "node"),
         amount_text(report.parameters),
         bytes_text(report.bytes)

@@ -3,8 +3,8 @@
 use super::outline::{self, Outline};
 use crate::blocks::BlockTree;
 use crate::facts::Facts;
-use crate::formats::{Imported, Severity};
-use crate::ir::{Constant, ElementType, GraphId, Model, Producer, ValueId, check};
+use crate::formats::{Form, Imported, Problem, Severity};
+use crate::ir::{AttributeValue, Constant, ElementType, GraphId, Model, Producer, ValueId, check};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,8 +13,11 @@ use std::path::Path;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub file: String,
-    /// `onnx`.
+    /// `onnx`, `json` or `text`.
     pub format: &'static str,
+    /// The same for people.
+    #[serde(skip)]
+    pub(super) form: Form,
     pub ir_version: i64,
     pub producer: Producing,
     pub opsets: Vec<Opset>,
@@ -30,8 +33,10 @@ pub struct Report {
     pub operators: Vec<OperatorEntry>,
     /// Initializers and tensors in attributes, by element type, the largest first.
     pub weights: Vec<WeightEntry>,
-    /// Elements of all initializers.
+    /// Elements of all initializers and of what Constant nodes hold.
     pub parameters: u64,
+    /// Those of them that Constant nodes hold.
+    pub parameters_in_constants: u64,
     /// Bytes of all initializers and tensors in attributes.
     pub bytes: u64,
     pub metadata: BTreeMap<String, String>,
@@ -119,6 +124,17 @@ pub struct ProblemEntry {
     pub text: String,
 }
 
+impl ProblemEntry {
+    pub(in crate::cli) fn of(problem: &Problem) -> ProblemEntry {
+        let severity = match problem.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        ProblemEntry { severity, text: problem.text.clone() }
+    }
+}
+
 impl Report {
     pub(super) fn new(
         path: &Path,
@@ -131,10 +147,12 @@ impl Report {
         let header = model.header();
         let graphs = model.live_graphs();
         let main = model.graph(model.main());
-        let (weights, parameters) = weights(model, &graphs);
+        let weights = weights(model, &graphs);
+        let in_constants = elements_in_constants(model, &graphs);
         Report {
             file: path.display().to_string(),
-            format: "onnx",
+            format: imported.form.name(),
+            form: imported.form,
             ir_version: header.ir_version,
             producer: Producing {
                 name: header.producer_name.to_string(),
@@ -156,9 +174,10 @@ impl Report {
                 .collect(),
             functions: functions(model, &graphs),
             operators: operators(model, &graphs),
-            bytes: weights.iter().map(|w| w.bytes).sum(),
-            weights,
-            parameters,
+            bytes: weights.entries.iter().map(|w| w.bytes).sum(),
+            parameters: weights.parameters.saturating_add(in_constants),
+            parameters_in_constants: in_constants,
+            weights: weights.entries,
             metadata: header.metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
             known_types: known_types(model, facts, &graphs),
             blocks: outline::of(model, blocks, all),
@@ -213,8 +232,31 @@ fn functions(model: &Model, graphs: &[GraphId]) -> Vec<FunctionEntry> {
     functions.iter().zip(calls).map(entry).collect()
 }
 
+/// Tensors of a model.
+struct Tensors {
+    entries: Vec<WeightEntry>,
+    /// Elements of all initializers.
+    parameters: u64,
+}
+
+/// Elements that Constant nodes hold, whichever attribute they are spelt with.
+fn elements_in_constants(model: &Model, graphs: &[GraphId]) -> u64 {
+    let count = |value: &AttributeValue| match value {
+        AttributeValue::Tensor(tensor) => tensor.element_count().unwrap_or(0),
+        AttributeValue::Sparse(tensor) => tensor.values.element_count().unwrap_or(0),
+        AttributeValue::Floats(list) => list.len() as u64,
+        AttributeValue::Ints(list) => list.len() as u64,
+        AttributeValue::Strings(list) => list.len() as u64,
+        AttributeValue::Float(_) | AttributeValue::Int(_) | AttributeValue::String(_) => 1,
+        _ => 0,
+    };
+    let constants = graphs.iter().flat_map(|g| model.nodes_of(*g)).filter(|(_, node)| node.is("Constant"));
+    let values = constants.flat_map(|(_, node)| node.attributes.iter());
+    values.map(|attribute| count(&attribute.value)).fold(0, u64::saturating_add)
+}
+
 /// Tensors by element type, and the number of elements of all initializers.
-fn weights(model: &Model, graphs: &[GraphId]) -> (Vec<WeightEntry>, u64) {
+fn weights(model: &Model, graphs: &[GraphId]) -> Tensors {
     let mut sums: BTreeMap<ElementType, (usize, u64, u64)> = BTreeMap::new();
     let mut add = |element: ElementType, elements: u64, bytes: u64| {
         let sum = sums.entry(element).or_default();
@@ -239,7 +281,7 @@ fn weights(model: &Model, graphs: &[GraphId]) -> (Vec<WeightEntry>, u64) {
     }
     for (_, node) in graphs.iter().flat_map(|g| model.nodes_of(*g)) {
         for attribute in &node.attributes {
-            if let crate::ir::AttributeValue::Tensor(t) = &attribute.value {
+            if let AttributeValue::Tensor(t) = &attribute.value {
                 add(t.element, t.element_count().unwrap_or(0), t.byte_count());
             }
         }
@@ -254,7 +296,7 @@ fn weights(model: &Model, graphs: &[GraphId]) -> (Vec<WeightEntry>, u64) {
         })
         .collect();
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.bytes));
-    (entries, parameters)
+    Tensors { entries, parameters }
 }
 
 fn known_types(model: &Model, facts: &Facts, graphs: &[GraphId]) -> Share {
@@ -273,15 +315,7 @@ fn known_types(model: &Model, facts: &Facts, graphs: &[GraphId]) -> Share {
 
 /// What import, the checks of the graph and inference found, in that order; nothing twice.
 fn problems(imported: &Imported, facts: &Facts) -> Vec<ProblemEntry> {
-    let severity = |severity: Severity| match severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    };
-    let imported_ones = imported
-        .problems
-        .iter()
-        .map(|p| ProblemEntry { severity: severity(p.severity), text: p.text.clone() });
+    let imported_ones = imported.problems.iter().map(ProblemEntry::of);
     let faults = check::check(&imported.model);
     let faults = faults.iter().map(|f| ProblemEntry { severity: "error", text: f.to_string() });
     let facts = facts.problems();

@@ -2,10 +2,13 @@
 
 use super::summary::{DryRun, Report};
 use crate::cli::output::counted;
-use crate::table::{Table, bytes_text, seconds_text};
+use crate::table::{Table, bytes_text, one_line, seconds_text};
 
 /// Renamed nodes that are listed one by one.
 const RENAMED_SHOWN: usize = 5;
+
+/// Problems of the input that are listed one by one.
+const PROBLEMS_SHOWN: usize = 5;
 
 /// `passes` is the table of passes and rounds.
 pub fn text(report: &Report, passes: &Table) -> String {
@@ -41,6 +44,13 @@ pub fn text(report: &Report, passes: &Table) -> String {
         let more = report.renamed.len().saturating_sub(RENAMED_SHOWN);
         text = text.trim_end_matches(';').to_owned();
         text += &if more > 0 { format!("; {more} more\n") } else { "\n".to_owned() };
+    }
+    for problem in report.problems.iter().take(PROBLEMS_SHOWN) {
+        text += &format!("{}: {}\n", problem.severity, one_line(&problem.text));
+    }
+    let more = report.problems.len().saturating_sub(PROBLEMS_SHOWN);
+    if more > 0 {
+        text += &format!("{more} more problems of the input; inspect lists them\n");
     }
     if let Some(pass) = report.passes.first() {
         text += &format!("not verified: {}\n", pass.verification.reason);
@@ -94,5 +104,9 @@ pub fn dry_run(report: &DryRun) -> String {
             text += &table.to_text(2);
         }
     }
-    text + "sites that other rewrites open up are not listed; nothing was written\n"
+    text += "sites that other rewrites open up are not listed; ";
+    match &report.config {
+        Some(file) => text + &format!("only the configuration was written: {file}\n"),
+        None => text + "nothing was written\n",
+    }
 }

@@ -1,10 +1,11 @@
 //! What `optimize` tells, as data.
 
 use super::Listing;
-use crate::formats::SaveReport;
+use crate::cli::inspect::ProblemEntry;
+use crate::formats::{Problem, SaveReport};
 use crate::ir::Model;
 use crate::passes::{Blocked, Stage};
-use crate::pipeline::{Config, PassRun, Registry, Run, SiteKey, State, StopReason};
+use crate::pipeline::{Config, PassRun, Registry, Run, SiteKey, State, StopReason, Unmatched};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,6 +32,10 @@ pub struct Report {
     pub blocked: Vec<BlockedEntry>,
     /// Node names that the file has anew, because runtimes refuse two nodes of one name.
     pub renamed: Vec<RenamedEntry>,
+    /// What its reader found worth saying about the input.
+    pub problems: Vec<ProblemEntry>,
+    /// Exclusions that fitted nothing.
+    pub unmatched: Vec<Unmatched>,
     /// Size of what was written, in bytes.
     pub bytes: u64,
     /// The data file beside the model, when there is one.
@@ -116,6 +121,7 @@ impl Report {
         saved: &SaveReport,
         report: Option<&Path>,
         run: &Run,
+        problems: &[Problem],
         registry: &Registry,
         verification_off: bool,
     ) -> Report {
@@ -149,6 +155,8 @@ impl Report {
             steps: steps.collect(),
             blocked: last_blocked(run),
             renamed: renamed.collect(),
+            problems: problems.iter().map(ProblemEntry::of).collect(),
+            unmatched: run.unmatched.clone(),
             bytes: saved.bytes + saved.data_file.as_ref().map_or(0, |(_, bytes)| *bytes),
             data_file: saved.data_file.as_ref().map(|(path, _)| path.display().to_string()),
             report: report.map(|path| path.display().to_string()),
@@ -210,6 +218,10 @@ pub struct DryRun {
     pub nodes_before: usize,
     /// In order of run; sites that only other rewrites open up are not among them.
     pub passes: Vec<ListedPass>,
+    /// Exclusions that fit none of these sites, or no block.
+    pub unmatched: Vec<Unmatched>,
+    /// The configuration file that was written, when one was asked for.
+    pub config: Option<String>,
 }
 
 /// What one pass sees in the model as it is.
@@ -231,7 +243,14 @@ pub struct SiteEntry {
 }
 
 impl DryRun {
-    pub(super) fn new(input: &Path, state: &State, listings: &[Listing], config: &Config) -> DryRun {
+    pub(super) fn new(
+        input: &Path,
+        state: &State,
+        listings: &[Listing],
+        config: &Config,
+        unmatched: Vec<Unmatched>,
+        saved_config: Option<&Path>,
+    ) -> DryRun {
         let passes = listings.iter().map(|listing| ListedPass {
             name: listing.pass,
             stage: listing.stage,
@@ -254,6 +273,8 @@ impl DryRun {
             input: input.display().to_string(),
             nodes_before: state.model.node_count(),
             passes: passes.collect(),
+            unmatched,
+            config: saved_config.map(|path| path.display().to_string()),
         }
     }
 }

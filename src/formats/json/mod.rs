@@ -55,7 +55,7 @@ use super::onnx::proto::attribute_proto::AttributeType;
 use super::onnx::proto::tensor_proto::{DataLocation, DataType};
 use super::onnx::save::unique_names;
 use super::onnx::schema::MessageKind;
-use super::{Imported, Renamed, SaveOptions, SaveReport, file, onnx};
+use super::{Form, Imported, Renamed, SaveOptions, SaveReport, file, onnx};
 use crate::ir::{Model, NodeId, Text};
 
 /// Value of the key `format`.
@@ -73,7 +73,8 @@ pub fn looks_like_json(bytes: &[u8]) -> bool {
 pub fn read(bytes: &[u8], path: &Path) -> Result<Imported, FormatError> {
     let protobuf = to_protobuf(bytes)
         .map_err(|error| FormatError::not_a_model(path, format!("not a JSON graph, or damaged: {error}")))?;
-    onnx::read_message(protobuf.into(), path, None)
+    let imported = onnx::read_message(protobuf.into(), path, None)?;
+    Ok(Imported { form: Form::Json, ..imported })
 }
 
 /// Writes a model as a JSON graph to `path`; read back and compared before an existing file is replaced.

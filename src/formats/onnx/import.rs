@@ -7,23 +7,23 @@ use rustc_hash::FxHashMap;
 use super::calls::Calls;
 use super::external::DataFiles;
 use super::extra::{self, Remainder};
+use super::names::{Frame, node_place};
 use super::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use super::schema::MessageKind;
-use super::sort::stable_order;
 use super::wire::Unknown;
 use super::{field, tensors, types};
 use crate::formats::error::{Problem, Refusal, Severity};
 use crate::ir::tensor::Data;
 use crate::ir::{
     Constant, Construction, Declaration, Function, GraphId, GraphKind, Header, Model, Node, NodeId, Producer,
-    Text, Type, Value, ValueId,
+    Text, Type, ValueId,
 };
 
 /// Newest IR version whose messages `proto.rs` has.
 pub const NEWEST_IR: i64 = 14;
 
 /// Problems of one kind that are listed one by one; of more, their number is said.
-const LISTED: usize = 20;
+pub(super) const LISTED: usize = 20;
 
 /// Builds the model. `tree` are the unknown fields of `message`; `files` finds external data.
 pub fn import(
@@ -49,29 +49,12 @@ pub fn import(
 
 pub(super) struct Importer<'a> {
     pub(super) c: Construction,
-    problems: Vec<Problem>,
-    shadowed: usize,
+    pub(super) problems: Vec<Problem>,
+    pub(super) shadowed: usize,
     pub(super) files: &'a mut DataFiles,
     texts: FxHashMap<Text, ()>,
     /// The graphs around what is being read, outermost first.
-    frames: Vec<Frame>,
-}
-
-/// The names of one graph.
-struct Frame {
-    label: String,
-    names: FxHashMap<Text, Name>,
-    /// Position of the node that is being read.
-    current: u32,
-    /// Pairs (reader, producer) of node positions, captures by bodies included.
-    reads: Vec<(u32, u32)>,
-}
-
-#[derive(Clone, Copy)]
-struct Name {
-    value: ValueId,
-    /// Position of the node that produces it.
-    producer: Option<u32>,
+    pub(super) frames: Vec<Frame>,
 }
 
 impl Importer<'_> {
@@ -464,133 +447,6 @@ impl Importer<'_> {
         }
     }
 
-    /// A new value of the innermost graph.
-    fn define(
-        &mut self,
-        graph: GraphId,
-        name: &str,
-        ty: Type,
-        producer: Option<(u32, &[NodeProto])>,
-    ) -> Result<ValueId, Refusal> {
-        let name = self.text(name);
-        let mut hidden = false;
-        if let Some((innermost, outer)) = self.frames.split_last() {
-            hidden = outer.iter().any(|frame| frame.names.contains_key(&name));
-            if let Some(known) = innermost.names.get(&name) {
-                return Err(self.taken(&name, *known, producer));
-            }
-        }
-        let id = self.c.add_value(Value::new(graph, name.clone(), ty));
-        if hidden {
-            self.shadowed += 1;
-            if self.shadowed <= LISTED {
-                let label = self.frames.last().map(|frame| frame.label.clone()).unwrap_or_default();
-                let text = format!(
-                    "'{name}' in {label} hides an outer value of the same name, which ONNX does not allow"
-                );
-                self.problems.push(Problem::new(Severity::Warning, text).at_value(id));
-            }
-        }
-        if let Some(frame) = self.frames.last_mut() {
-            frame.names.insert(name, Name { value: id, producer: producer.map(|(position, _)| position) });
-        }
-        Ok(id)
-    }
-
-    /// Two values of one graph with one name.
-    fn taken(&self, name: &str, known: Name, producer: Option<(u32, &[NodeProto])>) -> Refusal {
-        let place = |position: u32| {
-            let node = producer.and_then(|(_, nodes)| nodes.get(position as usize));
-            node.map(|node| node_place(position as usize, node))
-                .unwrap_or_else(|| format!("node #{position}"))
-        };
-        let first = match (known.producer, self.c.value(known.value).producer) {
-            (Some(position), _) => place(position),
-            (None, Producer::Initializer) => "an initializer".to_owned(),
-            (None, _) => "a graph input".to_owned(),
-        };
-        match producer {
-            Some((position, _)) => {
-                self.refuse(place(position), format!("it produces '{name}', which {first} gives already"))
-            }
-            None => self.refuse(format!("value '{name}'"), format!("{first} has this name already")),
-        }
-    }
-
-    /// The value that a name means here: of the innermost graph that has it.
-    fn resolve(&mut self, name: &str) -> Option<ValueId> {
-        for frame in self.frames.iter_mut().rev() {
-            if let Some(known) = frame.names.get(name) {
-                if let Some(producer) = known.producer
-                    && frame.current != u32::MAX
-                {
-                    frame.reads.push((frame.current, producer));
-                }
-                return Some(known.value);
-            }
-        }
-        None
-    }
-
-    fn enter(&mut self, label: String, nodes: usize) {
-        let names = FxHashMap::with_capacity_and_hasher(nodes, Default::default());
-        self.frames.push(Frame { label, names, current: u32::MAX, reads: Vec::new() });
-    }
-
-    /// Closes the innermost graph: its nodes are brought into an order in which they can run.
-    fn leave(&mut self, graph: GraphId) -> Result<(), Refusal> {
-        let Some(frame) = self.frames.pop() else { return Ok(()) };
-        let Some(early) = frame.reads.iter().find(|(reader, producer)| producer >= reader) else {
-            return Ok(());
-        };
-        let nodes = self.c.graph(graph).nodes.clone();
-        let at = |position: u32| nodes.get(position as usize).copied();
-        let label = |c: &Construction, position: u32| {
-            let node = at(position).and_then(|id| c.node(id));
-            node.map(|node| node_label(position as usize, &node.name, &node.op_type)).unwrap_or_default()
-        };
-        match stable_order(nodes.len(), &frame.reads) {
-            Ok(order) => {
-                let text = format!(
-                    "the nodes of {} were not in an order in which they can run ({} stood before a node that it reads): sorted",
-                    frame.label,
-                    label(&self.c, early.0)
-                );
-                let mut problem = Problem::new(Severity::Warning, text);
-                problem.node = at(early.0);
-                self.problems.push(problem);
-                self.c.graph_mut(graph).nodes = order.into_iter().filter_map(at).collect();
-                Ok(())
-            }
-            Err(position) => {
-                let place = format!("{} in {}", label(&self.c, position), frame.label);
-                Err(Refusal::new(
-                    place,
-                    "it is part of a cycle: it reads, through other nodes, what it produces",
-                ))
-            }
-        }
-    }
-
-    /// A sentence with its place in the graphs around.
-    pub(super) fn refuse(&self, place: impl Into<String>, what: impl Into<String>) -> Refusal {
-        let place = place.into();
-        match self.frames.last() {
-            Some(frame) if frame.label != "main" => Refusal::new(format!("{place} in {}", frame.label), what),
-            _ => Refusal::new(place, what),
-        }
-    }
-
-    /// Label of a body, for messages.
-    pub(super) fn body_label(&self, node: &str, attribute: &str) -> String {
-        let outer = self.frames.last().map(|frame| frame.label.as_str()).unwrap_or_default();
-        if self.frames.len() > 3 {
-            format!("…/{node}.{attribute}")
-        } else {
-            format!("{outer}/{node}.{attribute}")
-        }
-    }
-
     /// A problem of a tensor in an attribute whose data could not be had.
     pub(super) fn note_missing(&mut self, node: Option<NodeId>, place: &str, data: &Data) {
         if let Data::Missing(reason) = data {
@@ -608,17 +464,5 @@ impl Importer<'_> {
         let new: Text = text.into();
         self.texts.insert(new.clone(), ());
         new
-    }
-}
-
-fn node_place(position: usize, node: &NodeProto) -> String {
-    let name = node.name.as_deref().unwrap_or_default();
-    node_label(position, name, node.op_type.as_deref().unwrap_or_default())
-}
-
-fn node_label(position: usize, name: &str, op_type: &str) -> String {
-    match name.is_empty() {
-        true => format!("node #{position} ({op_type})"),
-        false => format!("node '{name}' ({op_type})"),
     }
 }

@@ -8,11 +8,13 @@ pub mod external;
 pub mod extra;
 pub mod field;
 pub mod import;
+mod names;
 pub mod proto;
 pub mod save;
 pub mod schema;
 pub mod second_reader;
 pub mod sort;
+pub mod spoken;
 pub mod tensors;
 pub mod types;
 pub mod wire;
@@ -26,7 +28,7 @@ use self::external::DataFiles;
 use self::proto::ModelProto;
 use self::schema::MessageKind;
 use super::error::FormatError;
-use super::{Imported, recognise};
+use super::{Form, Imported, recognise};
 
 /// Reads a model from the bytes of a file. `path` names it in messages; external data is looked for in `folder`.
 pub fn read(bytes: Bytes, path: &Path, folder: Option<&Path>) -> Result<Imported, FormatError> {
@@ -48,5 +50,5 @@ pub fn read_message(bytes: Bytes, path: &Path, folder: Option<&Path>) -> Result<
     let mut files = DataFiles::new(folder);
     let (model, problems) =
         import::import(message, tree, &mut files).map_err(|refusal| refusal.invalid(path))?;
-    Ok(Imported { model, problems })
+    Ok(Imported { model: spoken::with_spoken(model), problems, form: Form::Onnx })
 }

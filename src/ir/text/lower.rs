@@ -29,8 +29,6 @@ pub(super) fn lower(text: ModelText) -> Result<Model> {
     let model = lower.c.finish();
     for fault in check::check(&model) {
         match fault {
-            // A body that hides an outer name is against the standard, but has one meaning; files have it too.
-            Fault::NameTaken { .. } => {}
             Fault::RecursiveFunction(name) => {
                 let at = places.iter().find(|(n, _)| *n == name).map_or(0, |(_, at)| *at);
                 return Err((at, Fault::RecursiveFunction(name).to_string()));

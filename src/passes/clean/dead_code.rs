@@ -4,7 +4,7 @@
 //! after:  `{ d = Dropout (x)  y = Relu (d) }`
 //!
 //! Nodes that only feed each other go in one step. Kept are inputs and outputs of graphs, nodes of operators that are not
-//! known (they may do more than compute), unread outputs of If, Loop and Scan, and outputs whose mere presence changes what
+//! known (they may do more than compute), values that a quantization annotation or the training info names, unread outputs of If, Loop and Scan, and outputs whose mere presence changes what
 //! a node does (BatchNormalization in training). Costs nothing. All opsets.
 
 use crate::ir::{GraphId, Model, Node, NodeId, Patch, PatchBuilder, Producer, Use, ValueId};
@@ -65,6 +65,10 @@ impl Pass for EliminateDeadCode {
                 let condition = "what the operator does is not known: it may do more than compute";
                 blocked.push(matching::blocked(model, *id, condition, *id));
             }
+            let spoken = node.outputs.iter().flatten().find_map(|v| matching::spoken_of(model, *v));
+            if unread && let Some(condition) = spoken {
+                blocked.push(matching::blocked(model, *id, condition, *id));
+            }
             if needed_outputs(cx, node) < node.outputs.len() {
                 let what = format!("unread outputs of {}", node.op_type).into();
                 sites.push(Site { graph, anchor: Anchor::Node(*id), nodes: vec![*id], what });
@@ -76,7 +80,11 @@ impl Pass for EliminateDeadCode {
         });
         if around.is_none() {
             for (id, value) in model.values() {
-                if value.graph == graph && value.producer == Producer::Initializer && value.uses.is_empty() {
+                if value.graph == graph
+                    && value.producer == Producer::Initializer
+                    && value.uses.is_empty()
+                    && model.spoken_of(id).is_none()
+                {
                     let what = "unused initializer".into();
                     sites.push(Site { graph, anchor: Anchor::Value(id), nodes: Vec::new(), what });
                 }
@@ -123,8 +131,10 @@ fn reads_of(model: &Model, node: NodeId) -> impl Iterator<Item = ValueId> + '_ {
     model.get_node(node).into_iter().flat_map(|n| n.inputs.iter().flatten().copied())
 }
 
-fn may_go(natures: &Natures, node: &Node) -> bool {
-    node.outputs.iter().any(Option::is_some) && natures.of(node).known
+fn may_go(model: &Model, natures: &Natures, node: &Node) -> bool {
+    node.outputs.iter().any(Option::is_some)
+        && natures.of(node).known
+        && node.outputs.iter().flatten().all(|v| model.spoken_of(*v).is_none())
 }
 
 /// Nodes that nobody reads, with what only they read, as connected groups in graph order.
@@ -138,7 +148,7 @@ fn dead_groups(model: &Model, natures: &Natures, candidates: &[NodeId]) -> Vec<V
             continue;
         }
         let Some(readers) = readers_if_all(model, node, |r| dead.contains_key(&r)) else { continue };
-        if !may_go(natures, node) {
+        if !may_go(model, natures, node) {
             continue;
         }
         // Groups that this node feeds become one.
@@ -206,7 +216,7 @@ fn dead_among(model: &Model, natures: &Natures, group: &[NodeId]) -> Vec<NodeId>
     let mut dead: BTreeSet<NodeId> = BTreeSet::new();
     for id in there.iter().rev() {
         let node = model.node(*id);
-        if may_go(natures, node) && readers_if_all(model, node, |r| dead.contains(&r)).is_some() {
+        if may_go(model, natures, node) && readers_if_all(model, node, |r| dead.contains(&r)).is_some() {
             dead.insert(*id);
         }
     }
@@ -228,7 +238,10 @@ fn needed_outputs(cx: &Context, node: &Node) -> usize {
         "LSTM" | "GRU" | "RNN" => 1,
         _ => return all,
     };
-    let read = |v: &Option<ValueId>| v.and_then(|v| model.get_value(v)).is_some_and(|v| !v.uses.is_empty());
+    let read = |v: &Option<ValueId>| {
+        v.and_then(|v| model.get_value(v)).is_some_and(|v| !v.uses.is_empty())
+            || v.is_some_and(|v| model.spoken_of(v).is_some())
+    };
     let needed = node.outputs.iter().rposition(read).map_or(0, |last| last + 1).max(required).min(all);
     // A list that only ends in outputs left out already is as good as a shorter one.
     if node.outputs.iter().skip(needed).any(Option::is_some) { needed } else { all }

@@ -236,7 +236,7 @@ impl<'a> Group<'a> {
         let foreign = |v: &ValueId| {
             let value = model.value(*v);
             value.uses.iter().any(|u| matches!(u, Use::Output { graph, .. } if graph != value.graph))
-                || model.graph(value.graph).annotations.iter().any(|(name, _)| *name == value.name)
+                || model.spoken_of(*v).is_some()
         };
         let elsewhere = a.outputs.iter().chain(&b.outputs).flatten().any(foreign);
         elsewhere.then_some("a result is known by its name elsewhere")
@@ -324,7 +324,7 @@ fn may_merge(model: &Model, graph: GraphId, v: ValueId) -> bool {
         && value.producer == Producer::Initializer
         && matches!(value.constant, Some(Constant::Dense(_)))
         && !value.uses.is_output()
-        && !model.graph(graph).annotations.iter().any(|(name, _)| *name == value.name)
+        && model.spoken_of(v).is_none()
 }
 
 /// Other initializers of the same graph that are read and have the same type, shape and bits.
