@@ -19,6 +19,7 @@ macro_rules! kernels {
 
 mod attention;
 mod convolution;
+mod detect;
 mod loss;
 mod movement;
 mod normalize;
@@ -26,7 +27,9 @@ mod product;
 mod quantized;
 mod real;
 mod recurrent;
+mod sequence;
 mod shape;
+mod text;
 
 /// Names of a family's operators, and how each is found.
 type Family = (&'static [&'static str], fn(&str) -> Option<Kernel>);
@@ -35,17 +38,23 @@ type Family = (&'static [&'static str], fn(&str) -> Option<Kernel>);
 const STANDARD: &[Family] = &[
     (attention::NAMES, attention::find),
     (convolution::NAMES, convolution::find),
+    (detect::NAMES, detect::find),
     (loss::NAMES, loss::find),
     (movement::NAMES, movement::find),
     (normalize::NAMES, normalize::find),
     (product::NAMES, product::find),
     (quantized::NAMES, quantized::find),
     (recurrent::NAMES, recurrent::find),
+    (sequence::NAMES, sequence::find),
     (shape::NAMES, shape::find),
+    (text::NAMES, text::find),
 ];
 
 /// Families of com.microsoft: operators of ONNX Runtime that models in the wild have.
-const MICROSOFT: &[Family] = &[(quantized::contributed::NAMES, quantized::contributed::find)];
+const MICROSOFT: &[Family] = &[
+    (quantized::contributed::NAMES, quantized::contributed::find),
+    (text::contributed::NAMES, text::contributed::find),
+];
 
 /// The kernel of an operator; `domain` is `""` for the standard one. Control flow is the runner's own.
 pub fn find(domain: &str, op_type: &str) -> Option<Kernel> {

@@ -3,7 +3,9 @@
 mod create;
 mod gather;
 mod pad;
+mod resample;
 pub mod reshape;
+mod resize;
 mod scatter;
 mod select;
 mod slice;
@@ -29,6 +31,7 @@ kernels! {
     "Pad" => Kernel::plain(pad::pad),
     "Range" => Kernel::plain(create::range),
     "Reshape" => Kernel::plain(reshape::reshape),
+    "Resize" => Kernel::plain(resize::resize),
     "ReverseSequence" => Kernel::plain(slice::reverse_sequence),
     "Scatter" => Kernel::plain(scatter::scatter_elements),
     "ScatterElements" => Kernel::plain(scatter::scatter_elements),
@@ -42,6 +45,7 @@ kernels! {
     "Transpose" => Kernel::plain(slice::transpose),
     "Trilu" => Kernel::plain(create::trilu),
     "Unique" => Kernel::plain(select::unique),
+    "Upsample" => Kernel::plain(resize::upsample),
     "Unsqueeze" => Kernel::plain(reshape::unsqueeze),
 }
 

@@ -143,7 +143,7 @@ fn sources(length: i64, before: i64, after: i64, mode: Mode) -> Vec<Option<usize
 
 /// Appends what the sources of the axes show, from the row that starts at `start`, or the constant. Recursion is as
 /// deep as the array has axes.
-fn fill<W: Word>(
+pub fn fill<W: Word>(
     sources: &[Vec<Option<usize>>],
     dims: &[usize],
     from: &[W],
@@ -167,9 +167,20 @@ fn fill<W: Word>(
         .zip(inner)
         .all(|(s, d)| s.len() == *d && s.iter().enumerate().all(|(i, s)| *s == Some(i)));
     if !whole {
+        let mut before: Option<(Option<usize>, std::ops::Range<usize>)> = None;
         for source in axis {
-            fill(rest, inner, from, source.map(|s| start + s * width), value, to);
+            let begin = to.len();
+            match &before {
+                Some((same, block)) if same == source => to.extend_from_within(block.clone()),
+                _ => fill(rest, inner, from, source.map(|s| start + s * width), value, to),
+            }
+            before = Some((*source, begin..to.len()));
         }
+        return;
+    }
+    if width == 1 && axis.first() == axis.get(1) && axis.len() > 1 {
+        // Elements shown several times: nothing to be had from looking for runs.
+        to.extend(axis.iter().map(|s| s.map_or_else(|| value.clone(), |s| from[start + s].clone())));
         return;
     }
     let mut at = 0;

@@ -1,7 +1,9 @@
 //! Operators that show the same elements in another shape: nothing is copied.
 
 use super::dimension;
-use crate::engine::array::{Dims, Value};
+use super::view::View;
+use super::words::{Word, with_word};
+use crate::engine::array::{Array, Dims, Value};
 use crate::engine::embedded::call::{Call, Outputs, one};
 use crate::engine::fault::Fault;
 
@@ -95,29 +97,7 @@ pub fn unsqueeze(call: &mut Call) -> Result<Outputs, Fault> {
 pub fn expand(call: &mut Call) -> Result<Outputs, Fault> {
     let wanted: Dims = call.input(1)?.integers()?.iter().map(|d| dimension(*d)).collect::<Result<_, _>>()?;
     let array = call.input(0)?;
-    let rank = wanted.len().max(array.rank());
-    let at = |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |a| dims[a]);
-    let mut view = super::view::View::dense(array.dims());
-    while view.dims.len() < rank {
-        view.dims.insert(0, 1);
-        view.steps.insert(0, 0);
-    }
-    for axis in 0..rank {
-        match (view.dims[axis], at(&wanted, axis)) {
-            (have, want) if have == want || want == 1 => {}
-            (1, want) => {
-                view.dims[axis] = want;
-                view.steps[axis] = 0;
-            }
-            _ => {
-                return Err(Fault::Invalid(format!(
-                    "shape {:?} cannot be broadcast with {:?}",
-                    array.dims(),
-                    &wanted[..]
-                )));
-            }
-        }
-    }
+    let (_, view, _) = broadcast(array.dims(), &wanted)?;
     if view.dims.as_slice() == array.dims() {
         return one(call.take(0)?);
     }
@@ -149,8 +129,8 @@ pub fn tile(call: &mut Call) -> Result<Outputs, Fault> {
         return one(call.take(0)?);
     }
     let mut dims = Dims::new();
-    let dense = super::view::View::dense(array.dims());
-    let mut view = super::view::View { dims: Dims::new(), steps: Default::default(), start: 0 };
+    let dense = View::dense(array.dims());
+    let mut view = View { dims: Dims::new(), steps: Default::default(), start: 0 };
     for (axis, repeat) in repeats.iter().enumerate() {
         let repeat = dimension(*repeat)?;
         dims.push(array.dims()[axis].checked_mul(repeat).ok_or(super::TOO_MANY)?);
@@ -167,18 +147,12 @@ pub fn concat(call: &mut Call) -> Result<Outputs, Fault> {
         None if call.opset < 4 => 1,
         None => return Err(Fault::Invalid("no axis is given".into())),
     };
-    let parts: Vec<&crate::engine::array::Array> =
-        (0..call.inputs.len()).map(|i| call.input(i)).collect::<Result<_, _>>()?;
+    let parts: Vec<&Array> = (0..call.inputs.len()).map(|i| call.input(i)).collect::<Result<_, _>>()?;
     one(joined(call, &parts, axis)?)
 }
 
 /// Arrays one after the other along an axis.
-pub fn joined(
-    call: &Call,
-    parts: &[&crate::engine::array::Array],
-    axis: i64,
-) -> Result<crate::engine::array::Array, Fault> {
-    use super::words::{Word, with_word};
+pub fn joined(call: &Call, parts: &[&Array], axis: i64) -> Result<Array, Fault> {
     let Some(first) = parts.first() else {
         return Err(Fault::Invalid("there is nothing to join".into()));
     };
@@ -240,7 +214,7 @@ pub fn split(call: &mut Call) -> Result<Outputs, Fault> {
             call.wanted.len()
         )));
     }
-    let mut view = super::view::View::dense(array.dims());
+    let mut view = View::dense(array.dims());
     let mut outputs = Outputs::new();
     for (position, size) in sizes.iter().enumerate() {
         view.dims[axis] = *size;
@@ -269,4 +243,27 @@ fn equal_parts(call: &Call, length: usize) -> Result<Vec<usize>, Fault> {
         }
         _ => Err(Fault::Invalid(format!("an axis of {length} cannot be split into {parts} parts"))),
     }
+}
+
+/// The shape that two shapes are broadcast to, and how each is shown in it.
+pub fn broadcast(left: &[usize], right: &[usize]) -> Result<(Dims, View, View), Fault> {
+    let rank = left.len().max(right.len());
+    let stretched = |dims: &[usize]| {
+        let mut view = View::dense(dims);
+        while view.dims.len() < rank {
+            view.dims.insert(0, 1);
+            view.steps.insert(0, 0);
+        }
+        view
+    };
+    let (mut a, mut b) = (stretched(left), stretched(right));
+    for axis in 0..rank {
+        match (a.dims[axis], b.dims[axis]) {
+            (same, other) if same == other => {}
+            (1, other) => (a.dims[axis], a.steps[axis]) = (other, 0),
+            (other, 1) => (b.dims[axis], b.steps[axis]) = (other, 0),
+            _ => return Err(Fault::Invalid(format!("shape {left:?} cannot be broadcast with {right:?}"))),
+        }
+    }
+    Ok((a.dims.clone(), a, b))
 }

@@ -135,3 +135,8 @@ macro_rules! with_word {
     }};
 }
 pub(crate) use with_word;
+
+/// An array without elements, of the element type of `like`.
+pub fn empty(like: &Array, dims: &[usize]) -> Result<Array, Fault> {
+    with_word!(like, W => W::array(like, dims, Vec::new()))
+}
