@@ -30,6 +30,7 @@ mod recurrent;
 mod sequence;
 mod shape;
 mod text;
+mod vendor;
 
 /// Names of a family's operators, and how each is found.
 type Family = (&'static [&'static str], fn(&str) -> Option<Kernel>);
@@ -48,18 +49,25 @@ const STANDARD: &[Family] = &[
     (sequence::NAMES, sequence::find),
     (shape::NAMES, shape::find),
     (text::NAMES, text::find),
+    (vendor::unofficial::NAMES, vendor::unofficial::find),
 ];
 
 /// Families of com.microsoft: operators of ONNX Runtime that models in the wild have.
 const MICROSOFT: &[Family] = &[
     (quantized::contributed::NAMES, quantized::contributed::find),
     (text::contributed::NAMES, text::contributed::find),
+    (vendor::NAMES, vendor::find),
 ];
+
+/// The kernel of an operator of the standard domain.
+fn standard(op_type: &str) -> Option<Kernel> {
+    STANDARD.iter().find_map(|(_, find)| find(op_type))
+}
 
 /// The kernel of an operator; `domain` is `""` for the standard one. Control flow is the runner's own.
 pub fn find(domain: &str, op_type: &str) -> Option<Kernel> {
     match domain {
-        "" | "ai.onnx" => STANDARD.iter().find_map(|(_, find)| find(op_type)),
+        "" | "ai.onnx" => standard(op_type),
         "com.microsoft" => MICROSOFT.iter().find_map(|(_, find)| find(op_type)),
         "ai.onnx.preview.training" | "ai.onnx.training" => loss::training::find(op_type),
         _ => None,

@@ -1,8 +1,9 @@
 //! Matrix products of quantized operands.
 
-use super::integers::{PerLine, Shapes, product};
+use super::integers::{PerLine, product};
 use super::linear::dynamically_quantized;
 use super::real::{Real, narrowed, reals, single};
+use super::shapes::Shapes;
 use super::target::Target;
 use crate::engine::array::Array;
 use crate::engine::embedded::call::{Call, Outputs, one};

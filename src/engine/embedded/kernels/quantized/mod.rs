@@ -5,8 +5,10 @@ mod granularity;
 mod integers;
 mod linear;
 mod matmul;
+mod packed_bits;
 mod pointwise;
 mod real;
+pub mod shapes;
 mod target;
 
 kernels! {
@@ -21,14 +23,16 @@ kernels! {
 
 /// Operators of com.microsoft.
 pub mod contributed {
-    use super::{linear, matmul, pointwise};
+    use super::{linear, matmul, packed_bits, pointwise};
 
     kernels! {
         "DequantizeLinear" => Kernel::plain(linear::dequantize_linear),
         "DynamicQuantizeMatMul" => Kernel::plain(matmul::dynamic_quantize_matmul),
         "MatMulIntegerToFloat" => Kernel::plain(matmul::matmul_integer_to_float),
+        "MatMulNBits" => Kernel::plain(packed_bits::matmul_bits),
         "QGemm" => Kernel::plain(matmul::qgemm),
         "QLinearAdd" => Kernel::plain(pointwise::add),
+        "QLinearAveragePool" => Kernel::plain(pointwise::average_pool),
         "QLinearConcat" => Kernel::plain(pointwise::concat),
         "QLinearGlobalAveragePool" => Kernel::plain(pointwise::global_average_pool),
         "QLinearLeakyRelu" => Kernel::plain(pointwise::leaky_relu),

@@ -5,6 +5,7 @@ use super::real::{Real, single};
 use super::target::Target;
 use crate::engine::array::{Array, Storage};
 use crate::engine::embedded::call::{Call, Outputs, one};
+use crate::engine::embedded::kernels::standard;
 use crate::engine::fault::Fault;
 use crate::ir::ElementType;
 
@@ -300,6 +301,35 @@ pub fn global_average_pool(call: &mut Call) -> Result<Outputs, Fault> {
         dims[0] = batch;
         dims[if last { x.rank() - 1 } else { 1 }] = channels;
         one(target.array(&dims, means))
+    }
+    in_precision!(run, call)
+}
+
+/// QLinearAveragePool (com.microsoft 1): AveragePool of the numbers that the levels stand for.
+pub fn average_pool(call: &mut Call) -> Result<Outputs, Fault> {
+    fn run<R: Real>(call: &mut Call) -> Result<Outputs, Fault> {
+        if call.attributes.int("channels_last", 0)? != 0 {
+            return call.unsupported("channels_last");
+        }
+        let x = call.input(0)?;
+        let element = x.element();
+        let from = Scale::<R>::of(call, 1, 2, element)?;
+        let y_scale = single::<R>(call.input(3)?, "the scale of the output")?;
+        let target = target(call, 4, element)?;
+        let table = from.numbers(element);
+        let mut numbers = call.vec::<R>(x.dims())?;
+        numbers.extend(patterns(x)?.iter().map(|p| table[usize::from(*p)]));
+        let space = numbers.len() * size_of::<R>();
+        let numbers = Array::new(x.dims(), numbers);
+        call.inputs = smallvec::smallvec![Some(numbers.into())];
+        call.opset = 22;
+        let Some(kernel) = standard("AveragePool") else { return call.unsupported("any type") };
+        let pooled = (kernel.run)(call)?.into_iter().next().flatten();
+        let Some(pooled) = pooled else { return Err(Fault::Invalid("AveragePool gave nothing".into())) };
+        let pooled = pooled.into_array()?;
+        call.working_space += (2 * space) as u64;
+        let levels = pooled.view::<R>()?.iter().map(|v| target.level(*v / y_scale));
+        one(target.array(pooled.dims(), levels))
     }
     in_precision!(run, call)
 }
