@@ -55,7 +55,7 @@ pub fn attend<T: Real>(
         scores.clear();
         T::product(&mut scores, q, k.transposed())?;
         for (i, row) in scores.chunks_mut(columns.max(1)).enumerate() {
-            row.iter_mut().for_each(|s| *s = *s * scale);
+            row.iter_mut().for_each(|s| *s *= scale);
             adjust(Row { batch: b, head: h, query: i, scores: row });
             softmax(row);
         }

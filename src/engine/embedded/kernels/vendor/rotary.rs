@@ -74,7 +74,7 @@ pub fn rotary_embedding(call: &mut Call) -> Result<Outputs, Fault> {
         let (batch, length, heads, width, by_head) = match *dims {
             [b, n, s, w] => (b, s, n, w, true),
             [b, s, hidden] => {
-                let width = if heads > 0 { hidden / heads } else { rotation.width() };
+                let width = hidden.checked_div(heads).unwrap_or(rotation.width());
                 if width == 0 || hidden % width != 0 {
                     return Err(invalid());
                 }
