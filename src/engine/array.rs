@@ -114,6 +114,8 @@ pub trait Element: Clone + Default + PartialEq + Send + Sync + 'static {
     fn store(elements: Vec<Self>) -> Storage;
     /// The elements themselves: not copied when nobody else shares them.
     fn take(storage: Storage) -> Option<Vec<Self>>;
+    /// The elements themselves when nobody else shares them, otherwise what is shared; `None` when of another type.
+    fn alone(storage: Storage) -> Option<Result<Vec<Self>, Arc<Vec<Self>>>>;
 }
 
 macro_rules! elements {
@@ -131,6 +133,10 @@ macro_rules! elements {
 
             fn take(storage: Storage) -> Option<Vec<Self>> {
                 match storage { Storage::$variant(v) => Some(Arc::unwrap_or_clone(v)), _ => None }
+            }
+
+            fn alone(storage: Storage) -> Option<Result<Vec<Self>, Arc<Vec<Self>>>> {
+                match storage { Storage::$variant(v) => Some(Arc::try_unwrap(v)), _ => None }
             }
         })*
     };

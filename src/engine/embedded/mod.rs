@@ -8,6 +8,7 @@ mod plan;
 pub mod products;
 mod run;
 mod stack;
+mod vector_math;
 mod weights;
 mod wide;
 

@@ -20,6 +20,7 @@ macro_rules! kernels {
 mod attention;
 mod convolution;
 mod detect;
+mod elementwise;
 mod loss;
 mod movement;
 mod normalize;
@@ -28,6 +29,7 @@ mod quantized;
 mod real;
 mod recurrent;
 mod sequence;
+mod reduce;
 mod shape;
 mod text;
 mod vendor;
@@ -40,6 +42,7 @@ const STANDARD: &[Family] = &[
     (attention::NAMES, attention::find),
     (convolution::NAMES, convolution::find),
     (detect::NAMES, detect::find),
+    (elementwise::NAMES, elementwise::find),
     (loss::NAMES, loss::find),
     (movement::NAMES, movement::find),
     (normalize::NAMES, normalize::find),
@@ -47,6 +50,7 @@ const STANDARD: &[Family] = &[
     (quantized::NAMES, quantized::find),
     (recurrent::NAMES, recurrent::find),
     (sequence::NAMES, sequence::find),
+    (reduce::NAMES, reduce::find),
     (shape::NAMES, shape::find),
     (text::NAMES, text::find),
     (vendor::unofficial::NAMES, vendor::unofficial::find),
