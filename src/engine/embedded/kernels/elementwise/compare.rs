@@ -87,38 +87,43 @@ pub fn choose(call: &mut Call) -> Result<Outputs, Fault> {
         return Err(Fault::Invalid(format!("its inputs are {types:?}")));
     }
     let plan = Broadcast::of([condition.dims(), a.dims(), b.dims()])?;
-    let steps = plan.steps();
     let condition = condition.view::<u8>()?;
     let storage = with_storage_type!(a.storage(), T => {
-        let (from_a, from_b) = (a.view::<T>()?, b.view::<T>()?);
-        let mut elements = call.vec::<T>(&plan.dims)?;
-        plan.runs(0, plan.dims.iter().product(), |[c, a, b], n| match steps {
-            [0, from, _] if condition[c] != 0 => repeated(&mut elements, from_a, a, from, n),
-            [0, _, from] => repeated(&mut elements, from_b, b, from, n),
-            [_, 1, 1] => {
-                let pairs = from_a[a..][..n].iter().zip(&from_b[b..][..n]);
-                let both = condition[c..][..n].iter().zip(pairs);
-                elements.extend(both.map(|(c, (a, b))| if *c != 0 { a.clone() } else { b.clone() }));
-            }
-            [_, 1, _] => {
-                let b = &from_b[b];
-                let both = condition[c..][..n].iter().zip(&from_a[a..][..n]);
-                elements.extend(both.map(|(c, a)| if *c != 0 { a.clone() } else { b.clone() }));
-            }
-            [_, _, 1] => {
-                let a = &from_a[a];
-                let both = condition[c..][..n].iter().zip(&from_b[b..][..n]);
-                elements.extend(both.map(|(c, b)| if *c != 0 { a.clone() } else { b.clone() }));
-            }
-            _ => {
-                let (a, b) = (&from_a[a], &from_b[b]);
-                let which = condition[c..][..n].iter();
-                elements.extend(which.map(|c| if *c != 0 { a.clone() } else { b.clone() }));
-            }
-        });
-        T::store(elements)
+        T::store(chosen(&plan, condition, a.view::<T>()?, b.view::<T>()?, call.vec::<T>(&plan.dims)?))
     });
     one(Array::of(a.element(), &plan.dims, storage))
+}
+
+/// Elements of `a` where the condition holds, of `b` elsewhere.
+fn chosen<T: Clone>(
+    plan: &Broadcast<3>,
+    condition: &[u8],
+    from_a: &[T],
+    from_b: &[T],
+    mut elements: Vec<T>,
+) -> Vec<T> {
+    fn either<T: Clone>(condition: &u8, a: &T, b: &T) -> T {
+        if *condition != 0 { a.clone() } else { b.clone() }
+    }
+    let steps = plan.steps();
+    plan.runs(0, plan.dims.iter().product(), |[c, a, b], n| match steps {
+        [0, from, _] if condition[c] != 0 => repeated(&mut elements, from_a, a, from, n),
+        [0, _, from] => repeated(&mut elements, from_b, b, from, n),
+        [_, 1, 1] => {
+            let pairs = from_a[a..][..n].iter().zip(&from_b[b..][..n]);
+            elements.extend(condition[c..][..n].iter().zip(pairs).map(|(c, (a, b))| either(c, a, b)));
+        }
+        [_, 1, _] => {
+            let both = condition[c..][..n].iter().zip(&from_a[a..][..n]);
+            elements.extend(both.map(|(c, a)| either(c, a, &from_b[b])));
+        }
+        [_, _, 1] => {
+            let both = condition[c..][..n].iter().zip(&from_b[b..][..n]);
+            elements.extend(both.map(|(c, b)| either(c, &from_a[a], b)));
+        }
+        _ => elements.extend(condition[c..][..n].iter().map(|c| either(c, &from_a[a], &from_b[b]))),
+    });
+    elements
 }
 
 /// `n` elements from a place on, or `n` times the element there.
