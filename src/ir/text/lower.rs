@@ -27,16 +27,14 @@ pub(super) fn lower(text: ModelText) -> Result<Model> {
     }
     lower.c.header.functions = functions;
     let model = lower.c.finish();
-    for fault in check::check(&model) {
-        match fault {
-            Fault::RecursiveFunction(name) => {
-                let at = places.iter().find(|(n, _)| *n == name).map_or(0, |(_, at)| *at);
-                return Err((at, Fault::RecursiveFunction(name).to_string()));
-            }
-            fault => return Err((0, fault.to_string())),
+    match check::check(&model).into_iter().next() {
+        None => Ok(model),
+        Some(Fault::RecursiveFunction(name)) => {
+            let at = places.iter().find(|(n, _)| *n == name).map_or(0, |(_, at)| *at);
+            Err((at, Fault::RecursiveFunction(name).to_string()))
         }
+        Some(fault) => Err((0, fault.to_string())),
     }
-    Ok(model)
 }
 
 /// What a name means in a graph that is being read.
