@@ -1,6 +1,7 @@
 //! Two models side by side: states of one session by id, files by matching.
 
-use passlens::diff::{Mark, Rule, What, by_id, by_matching};
+use passlens::diff::{Diff, Mark, Rule, What, align, by_id, by_matching, sentence};
+use passlens::formats;
 use passlens::ir::{Builder, ElementType, Model, Tensor};
 use passlens::pipeline::{Config, Options, Registry, Run, Runner};
 use std::sync::atomic::AtomicBool;
@@ -119,4 +120,111 @@ fn inputs_outputs_and_operator_sets_are_compared() {
         ["operator set '': 13 → 17", "input 'x': float[n] → double[n]", "output 'y': float[n] → double[n]"]
     );
     assert!(diff.nodes.is_empty());
+}
+
+/// Numbers of nodes by mark: added, removed, changed, rewired.
+fn counts(diff: &Diff) -> [usize; 4] {
+    [Mark::Added, Mark::Removed, Mark::Changed, Mark::Rewired].map(|mark| diff.count(mark))
+}
+
+/// The model as a reader of its file gets it.
+fn through_a_file(model: &Model) -> Model {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.onnx");
+    formats::save(model, &path, &Default::default()).unwrap();
+    formats::open(&path).unwrap().model
+}
+
+/// Conv → BatchNormalization → Relu, the Conv's node with a name or without.
+fn normalized(name: &str) -> Model {
+    let mut b = Builder::new("normalized", 17);
+    let x = b.input("x", ElementType::FLOAT, &[1.into(), 1.into(), 4.into(), 4.into()]);
+    let w = b.constant("w", Tensor::from_f32(&[1, 1, 1, 1], &[2.0]));
+    let of = |b: &mut Builder, name: &str, v: f32| b.constant(name, Tensor::from_f32(&[1], &[v]));
+    let [scale, bias, mean, var] =
+        [("scale", 2.0), ("bias", 1.0), ("mean", 0.5), ("var", 4.0)].map(|(n, v)| of(&mut b, n, v));
+    let c = b.op("Conv", &[x, w]).named(name).one();
+    let n = b.op("BatchNormalization", &[c, scale, bias, mean, var]).named("norm").one();
+    let y = b.op("Relu", &[n]).named("act").one();
+    let z = b.op("Tanh", &[n]).named("other").one();
+    b.output_as(y, "y", ElementType::FLOAT, &[1.into(), 1.into(), 4.into(), 4.into()]);
+    b.output_as(z, "z", ElementType::FLOAT, &[1.into(), 1.into(), 4.into(), 4.into()]);
+    b.finish().unwrap()
+}
+
+#[test]
+fn who_reads_a_value_that_another_node_gives_now_is_not_rewired() {
+    let run = optimized(normalized("conv"));
+    let (before, after) = (&run.initial.model, &through_a_file(&run.last_state().model));
+    let diff = by_matching(before, after);
+    assert_eq!(counts(&diff), [0, 1, 1, 0], "{:?}", diff.nodes);
+    let conv = diff.nodes.iter().find(|change| change.mark == Mark::Changed).unwrap();
+    let texts: Vec<String> = conv.what.iter().map(|what| sentence(before, after, what)).collect();
+    let gives = texts.iter().any(|text| text.starts_with("output 0: "));
+    assert!(gives && texts.iter().any(|text| text.starts_with("constant at input 1: ")), "{texts:?}");
+}
+
+#[test]
+fn another_constant_with_the_same_elements_is_no_rewiring() {
+    let make = |twice: bool| {
+        let mut b = Builder::new("constants", 17);
+        let x = b.input("x", ElementType::FLOAT, &[2.into()]);
+        let w = b.constant("w", Tensor::from_f32(&[2], &[1.0, 2.0]));
+        let v = if twice { b.constant("v", Tensor::from_f32(&[2], &[1.0, 2.0])) } else { w };
+        let a = b.op("Mul", &[x, w]).named("a").one();
+        let y = b.op("Add", &[a, v]).named("b").one();
+        b.output_as(y, "y", ElementType::FLOAT, &[2.into()]);
+        b.finish().unwrap()
+    };
+    let diff = by_matching(&make(true), &make(false));
+    assert!(diff.nodes.is_empty() && diff.constants.len() == 1, "{:?}", diff.nodes);
+    let run = optimized(make(true));
+    let diff = by_id(&run.initial.model, &run.last_state().model);
+    assert!(diff.nodes.is_empty(), "{:?}", diff.nodes);
+}
+
+#[test]
+fn the_order_of_independent_nodes_is_no_difference() {
+    let make = |turned: bool| {
+        let mut b = Builder::new("two", 17);
+        let x = b.input("x", ElementType::FLOAT, &[2.into()]);
+        let relu = |b: &mut Builder| b.op("Relu", &[x]).named("a").one();
+        let tanh = |b: &mut Builder| b.op("Tanh", &[x]).named("b").one();
+        let (a, t) = if turned {
+            let t = tanh(&mut b);
+            (relu(&mut b), t)
+        } else {
+            let a = relu(&mut b);
+            (a, tanh(&mut b))
+        };
+        let y = b.op("Add", &[a, t]).named("sum").one();
+        b.output_as(y, "y", ElementType::FLOAT, &[2.into()]);
+        b.finish().unwrap()
+    };
+    let diff = by_matching(&make(false), &make(true));
+    assert!(diff.is_empty(), "{diff:?}");
+}
+
+/// Every shared model against itself and against its optimized self, for which the session knows which node is which.
+#[test]
+fn files_are_compared_as_the_session_compares_its_states() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/models");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        println!("skipped: there is no {}", folder.display());
+        return;
+    };
+    for path in files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "onnx")) {
+        let open = || formats::open(&path).unwrap_or_else(|e| panic!("{e}")).model;
+        assert!(by_matching(&open(), &open()).is_empty(), "{}", path.display());
+        let run = optimized(open());
+        let (before, after) = (&run.initial.model, &run.last_state().model);
+        let (known, found) = (by_id(before, after), by_matching(before, &through_a_file(after)));
+        assert_eq!(counts(&found), counts(&known), "{}", path.display());
+        // Put beside the first model, the second one is a state of the same session: ids tell the same.
+        let aligned = align(before, &through_a_file(after));
+        let faults = passlens::ir::check::check(&aligned.model);
+        assert!(faults.is_empty(), "{}: {faults:?}", path.display());
+        assert_eq!(counts(&aligned.diff), counts(&known), "{}", path.display());
+        assert_eq!(counts(&by_id(before, &aligned.model)), counts(&known), "{}", path.display());
+    }
 }

@@ -193,3 +193,110 @@ fn what_is_saved_is_what_is_shown() {
     assert_eq!(formats::open(&all).unwrap().model.node_count(), 2);
     assert_eq!(formats::open(&half).unwrap().model.node_count(), shown);
 }
+
+/// [`model`] without the Transposes, with a Tanh at its end in place of the Relu, and another weight.
+fn second() -> Model {
+    let mut b = Builder::new("small", 17);
+    let x = b.input("x", ElementType::FLOAT, &["n".into(), 2.into(), 4.into(), 4.into()]);
+    let w = b.constant("w", Tensor::from_f32(&[3, 2, 1, 1], &[1.0, -2.0, 0.5, 3.0, 0.25, 7.0]));
+    let c = b.op("Conv", &[x, w]).attr("kernel_shape", [1, 1]).named("conv").one();
+    let of = |b: &mut Builder, name: &str, v: [f32; 3]| b.constant(name, Tensor::from_f32(&[3], &v));
+    let scale = of(&mut b, "scale", [1.0, 2.0, 0.5]);
+    let bias = of(&mut b, "bias", [0.0, 1.0, -1.0]);
+    let mean = of(&mut b, "mean", [0.1, 0.2, 0.3]);
+    let var = of(&mut b, "var", [1.0, 2.0, 3.0]);
+    let n = b.op("BatchNormalization", &[c, scale, bias, mean, var]).named("norm").one();
+    let i = b.op("Identity", &[n]).named("skip").one();
+    let t = b.op("Tanh", &[i]).named("new").one();
+    let y = b.op("Relu", &[t]).named("act").one();
+    b.output_as(y, "y", ElementType::FLOAT, &["n".into(), 3.into(), 4.into(), 4.into()]);
+    b.finish().unwrap()
+}
+
+#[test]
+fn a_second_file_is_compared_and_the_way_back_leads_to_where_one_was() {
+    let mut desk = Desk::new();
+    let path = desk.path("second.onnx");
+    formats::save(&second(), &path, &Default::default()).unwrap();
+    desk.go(Command::GoToStep { step: 1 });
+    desk.go(Command::Select { target: Some(Target::node("conv")) });
+    let (left, step) = (desk.session.selected().cloned(), desk.session.step());
+    let steps = desk.session.document().unwrap().step_count();
+
+    desk.go(Command::Compare { path: path.clone() });
+    let comparison = desk.session.comparison().unwrap();
+    assert_eq!(comparison.name, "second.onnx");
+    assert_eq!(comparison.summary(), "1 added, 2 removed, 1 changed, 1 rewired");
+    assert_eq!((desk.session.view(), desk.nodes()), (ViewMode::Difference, 5));
+    let shown = desk.session.shown().unwrap();
+    let rows: Vec<(Mark, &str)> = shown.changes.iter().map(|c| (c.mark, c.name.as_str())).collect();
+    let (added, removed) = ((Mark::Added, "new"), [(Mark::Removed, "there"), (Mark::Removed, "back")]);
+    assert_eq!(rows, [(Mark::Changed, "conv"), removed[0], removed[1], added, (Mark::Rewired, "act")]);
+    assert!(shown.changes[0].detail.contains("constant at input 1"), "{}", shown.changes[0].detail);
+    assert!(shown.changes.iter().all(|c| c.pass.is_none()) && shown.badges.is_empty());
+    let titles: Vec<&str> = shown.after.as_ref().unwrap().boxes.iter().map(|b| &*b.title).collect();
+    assert!(titles.contains(&"Transpose") && titles.contains(&"Tanh"), "{titles:?}");
+
+    // Both models can be looked at, searched and gone about in.
+    for (view, before, after) in
+        [(ViewMode::Before, true, false), (ViewMode::After, false, true), (ViewMode::SideBySide, true, true)]
+    {
+        desk.go(Command::SetView { view });
+        let shown = desk.session.shown().unwrap();
+        assert_eq!((shown.before.is_some(), shown.after.is_some()), (before, after));
+    }
+    desk.go(Command::Select { target: Some(Target::node("there")) });
+    desk.go(Command::Select { target: Some(Target::node("new")) });
+    let Some(Item::Node(new)) = desk.session.selected().map(|p| p.item) else { panic!("nothing is chosen") };
+    assert_eq!(desk.session.node_card(new).unwrap().operator, "Tanh");
+    desk.go(Command::Select { target: Some(Target::node("conv")) });
+    let Some(Item::Node(conv)) = desk.session.selected().map(|p| p.item) else { panic!("nothing is chosen") };
+    assert!(desk.session.node_card(conv).unwrap().story.is_empty(), "the pipeline is another story");
+    let weights = desk.session.weights();
+    assert!(weights[0].now.is_some() && weights[0].before.is_some(), "the second file has another weight");
+    desk.go(Command::Search { query: "op:tanh".into() });
+    assert_eq!(desk.session.hits().total, 1);
+    desk.go(Command::NextChange);
+
+    // What is not of the comparison is refused, and the pipeline goes on as ever.
+    for command in [Command::NextStep, Command::Save { path: desk.path("never.onnx") }] {
+        let error = desk.session.apply(command).unwrap_err();
+        assert!(error.contains("close the comparison"), "{error}");
+    }
+    desk.go(Command::SetPass { pass: "fuse_conv_batch_norm".into(), on: false });
+    assert_eq!(desk.nodes(), 5, "the second file is shown still");
+    desk.go(Command::Undo);
+
+    desk.go(Command::CloseComparison);
+    assert!(desk.session.comparison().is_none());
+    assert_eq!((desk.session.selected().cloned(), desk.session.step()), (left, step));
+    assert_eq!(
+        (desk.session.view(), desk.session.document().unwrap().step_count()),
+        (ViewMode::After, steps)
+    );
+    assert!(desk.session.apply(Command::Select { target: Some(Target::node("new")) }).is_err());
+    assert!(desk.session.apply(Command::CloseComparison).is_err());
+
+    // Compared with itself nothing differs; another file ends the comparison.
+    let itself = desk.path("small.onnx");
+    desk.go(Command::Compare { path: itself.clone() });
+    assert_eq!(desk.session.comparison().unwrap().summary(), "no node differs");
+    assert!(desk.session.shown().unwrap().changes.is_empty());
+    desk.go(Command::Open { path });
+    assert!(desk.session.comparison().is_none());
+}
+
+#[test]
+fn a_second_file_that_cannot_be_read_leaves_the_open_model_alone() {
+    let mut desk = Desk::new();
+    let bad = desk.path("bad.onnx");
+    std::fs::write(&bad, b"PK\x03\x04 this is no model").unwrap();
+    desk.go(Command::Compare { path: bad });
+    assert_eq!(desk.session.cards().len(), 1);
+    assert!(
+        desk.session.cards()[0].title.starts_with("Comparing with ") && desk.session.comparison().is_none()
+    );
+    assert_eq!((desk.nodes(), desk.session.view()), (2, ViewMode::After));
+    let mut nothing = Session::new(Registry::builtin(), Arc::new(|| {}));
+    assert!(nothing.apply(Command::Compare { path: desk.path("small.onnx") }).is_err());
+}

@@ -62,7 +62,8 @@ fn fill(work: &Work, members: &[Member], id: BlockId, depth: usize, blocks: &mut
     blocks[id.0 as usize].children = children;
 }
 
-fn unique(name: &str, names: &mut BTreeSet<String>) -> Text {
+/// The name, with a number behind it when it is taken among its siblings.
+pub(super) fn unique(name: &str, names: &mut BTreeSet<String>) -> Text {
     let mut unique = name.to_owned();
     let mut k = 2;
     while !names.insert(unique.clone()) {

@@ -3,6 +3,7 @@
 //! [`build`] makes one tree per graph. Scopes come first (node metadata, node names, value names); inside what is still
 //! crowded, modules are recognised by their operators, then repeats of one sequence, and what remains is cut into parts.
 
+mod beside;
 mod clarity;
 mod content;
 mod cut;
@@ -19,6 +20,7 @@ mod side;
 pub mod tree;
 mod untangle;
 
+pub use beside::beside;
 pub use clarity::{Clarity, clarity};
 pub use open::{initial_open, visible};
 pub use outline::{outline, outline_to};

@@ -3,8 +3,8 @@
 use super::Answer;
 use super::failure::Failure;
 use super::output::{self, counted};
-use crate::diff::{self, ConstantChange, Diff, Mark, NodeChange, Rule, What, weights};
-use crate::facts::{statistics::Statistics, view};
+use crate::diff::{self, ConstantChange, Diff, Mark, NodeChange, Rule, weights};
+use crate::facts::statistics::Statistics;
 use crate::formats;
 use crate::ir::{Constant, Model, ValueId};
 use crate::table::{Cell, Table, one_line};
@@ -150,42 +150,7 @@ fn node(before: &Model, after: &Model, change: &NodeChange) -> Node {
         node: found.map(|(id, _)| model.node_label(id)).unwrap_or_default(),
         operator: found.map(|(_, n)| n.op_type.to_string()).unwrap_or_default(),
         rule: change.rule,
-        what: change.what.iter().map(|what| sentence(before, after, what)).collect(),
-    }
-}
-
-fn sentence(before: &Model, after: &Model, what: &What) -> String {
-    let or_nothing = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".into());
-    let quoted = |name: &Option<crate::ir::Text>| match name {
-        Some(name) => format!("'{name}'"),
-        None => "nothing".into(),
-    };
-    match what {
-        What::Operator { before, after } => format!("operator {before} → {after}"),
-        What::Attribute { name, before, after } => {
-            format!("attribute {name}: {} → {}", or_nothing(before), or_nothing(after))
-        }
-        What::Input { index, before, after } => {
-            format!("input {index}: {} → {}", quoted(before), quoted(after))
-        }
-        What::Output { index, before, after } => {
-            format!("output {index}: {} → {}", quoted(before), quoted(after))
-        }
-        What::Constant { index, before: a, after: b } => {
-            let (a, b) = (described(before, *a), described(after, *b));
-            let same = if a == b { ", other elements" } else { "" };
-            format!("constant at input {index}: {a} → {b}{same}")
-        }
-        What::Graph { before, after } => format!("graph {before} → {after}"),
-    }
-}
-
-/// Name and type of a constant: `'conv1.weight' float[64, 3, 7, 7]`.
-fn described(model: &Model, value: ValueId) -> String {
-    let name = model.get_value(value).map(|v| v.name.to_string()).unwrap_or_default();
-    match view::constant(model, value) {
-        Some(tensor) => format!("'{name}' {}", tensor.ty()),
-        None => format!("'{name}'"),
+        what: change.what.iter().map(|what| diff::sentence(before, after, what)).collect(),
     }
 }
 

@@ -2,14 +2,16 @@
 
 use super::failure::Failure;
 use super::{Answer, output};
-use crate::blocks::{self, BlockTree};
-use crate::facts::Facts;
+use crate::blocks::BlockTree;
+use crate::diff::{Diff, Mark};
 use crate::formats;
 use crate::ir::Model;
+use crate::pipeline::State;
 use crate::pipeline::config::nearest;
 use crate::scene::svg::{self, Style};
 use crate::scene::{BoxKind, Item, Overlay, Picture, PictureBox, Place, Scene, View};
-use crate::session::names;
+use crate::session::comparison::{self, Comparison};
+use crate::session::{changes, names};
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -24,6 +26,9 @@ pub struct Arguments {
     /// Picture to write; its ending says which kind, .svg or .png
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Draw this second model into the same picture, with what it adds, removes, changes and rewires marked
+    #[arg(long, value_name = "MODEL")]
+    diff: Option<PathBuf>,
     /// Open this block (its path, as inspect prints it) or node with bodies; can be given several times
     #[arg(long, value_name = "BLOCK")]
     open: Vec<String>,
@@ -52,6 +57,26 @@ pub struct Report {
     pub lines: usize,
     /// Values that are tags at their readers and not lines.
     pub far_values: usize,
+    /// With `--diff`: how many nodes of each mark there are, in blocks that are closed too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Counts>,
+}
+
+/// Numbers of nodes by mark.
+#[derive(Debug, Serialize)]
+pub struct Counts {
+    pub added: usize,
+    pub removed: usize,
+    pub changed: usize,
+    pub rewired: usize,
+}
+
+impl Counts {
+    fn of(diff: &Diff) -> Counts {
+        let [added, removed, changed, rewired] =
+            [Mark::Added, Mark::Removed, Mark::Changed, Mark::Rewired].map(|mark| diff.count(mark));
+        Counts { added, removed, changed, rewired }
+    }
 }
 
 /// A picture has no more boxes than this: nobody can look at more, and the file would be hundreds of megabytes.
@@ -75,18 +100,15 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             return Err(Failure::words(format!("'{file}' must end with .svg or .png")));
         }
     };
-    let model = formats::open(&arguments.model)?.model;
-    let facts = Facts::infer(&model);
-    let blocks = blocks::build(&model, &facts);
-    let mut open = names::first_look(&model, &blocks);
+    let drawn = Drawn::open(arguments)?;
+    let mut open = drawn.first_look();
     for name in &arguments.open {
-        let place = named(&model, &blocks, name).map_err(Failure::words)?;
-        open.extend(names::enclosing(&model, &blocks, &place));
+        let (state, place) = drawn.named(name).map_err(Failure::words)?;
+        open.extend(names::enclosing(&state.model, &state.blocks, &place));
         open.insert(place);
     }
-    let document = Document { model, facts, blocks };
     let picture =
-        draw(&document, open, arguments.all).map_err(|what| Failure::model(&arguments.model, what))?;
+        drawn.picture(open, arguments.all).map_err(|what| Failure::model(&arguments.model, what))?;
     let style = Style { dark: arguments.dark, size: arguments.size };
     let bytes = match vector {
         true => svg::svg(&picture, &style).into_bytes(),
@@ -103,44 +125,85 @@ pub fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         boxes: picture.boxes.len(),
         lines: picture.lines.len(),
         far_values: picture.far.len(),
+        diff: drawn.before.as_ref().map(|(_, diff)| Counts::of(diff)),
     };
     match arguments.json {
         true => output::print_json(&report),
-        false => output::print(&format!(
-            "{}: {} boxes, {}, {:.0} × {:.0} points\n",
-            report.file,
-            report.boxes,
-            output::counted(report.lines, "line"),
-            report.width,
-            report.height
-        )),
+        false => {
+            let marked = report.diff.as_ref().map_or_else(String::new, |n| {
+                let Counts { added, removed, changed, rewired } = n;
+                format!("; {added} added, {removed} removed, {changed} changed, {rewired} rewired")
+            });
+            output::print(&format!(
+                "{}: {} boxes, {}, {:.0} × {:.0} points{marked}\n",
+                report.file,
+                report.boxes,
+                output::counted(report.lines, "line"),
+                report.width,
+                report.height
+            ))
+        }
     }
 }
 
-struct Document {
-    model: Model,
-    facts: Facts,
-    blocks: BlockTree,
+/// What is drawn: a model, or a second one together with the first.
+struct Drawn {
+    state: State,
+    /// The first model and in what the second differs.
+    before: Option<(State, Diff)>,
 }
 
-/// The picture; with `all`, what is closed in it is opened until nothing is.
-fn draw(document: &Document, mut open: BTreeSet<Place>, all: bool) -> Result<Picture, String> {
-    let Document { model, facts, blocks } = document;
-    let overlay = Overlay::default();
-    let mut scene = Scene::new();
-    loop {
-        let graph = model.main();
-        let view = View { model, facts, blocks, graph, open: &open, overlay: &overlay, before: None };
-        let picture = scene.picture(&view, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
-        if picture.boxes.len() > MOST_BOXES {
-            return Err(format!("a picture of more than {MOST_BOXES} boxes is not drawn; open less of it"));
+impl Drawn {
+    fn open(arguments: &Arguments) -> Result<Drawn, Failure> {
+        let state = State::new(formats::open(&arguments.model)?.model);
+        let Some(other) = &arguments.diff else { return Ok(Drawn { state, before: None }) };
+        let (second, diff) = Comparison::beside(&state, &formats::open(other)?.model);
+        Ok(Drawn { state: second, before: Some((state, diff)) })
+    }
+
+    fn first_look(&self) -> BTreeSet<Place> {
+        match &self.before {
+            Some((before, _)) => comparison::first_look(before, &self.state),
+            None => names::first_look(&self.state.model, &self.state.blocks),
         }
-        let closed = |b: &&PictureBox| all && matches!(b.kind, BoxKind::ClosedBlock | BoxKind::ClosedNode);
-        let found: Vec<Place> = picture.boxes.iter().filter(closed).map(|b| b.place.clone()).collect();
-        if found.is_empty() {
-            return Ok(picture);
+    }
+
+    /// A block or node by name, with the model that has it.
+    fn named(&self, name: &str) -> Result<(&State, Place), String> {
+        let found = named(&self.state.model, &self.state.blocks, name).map(|place| (&self.state, place));
+        match (&self.before, found) {
+            (Some((before, _)), Err(unknown)) => {
+                let place = named(&before.model, &before.blocks, name).map_err(|_| unknown)?;
+                Ok((before, place))
+            }
+            (_, found) => found,
         }
-        open.extend(found);
+    }
+
+    /// The picture; with `all`, what is closed in it is opened until nothing is.
+    fn picture(&self, mut open: BTreeSet<Place>, all: bool) -> Result<Picture, String> {
+        let State { model, facts, blocks, .. } = &self.state;
+        let marks = self.before.as_ref().map(|(_, diff)| changes::marks(diff)).unwrap_or_default();
+        let overlay = Overlay { marks, ..Overlay::default() };
+        let before = self.before.as_ref().map(|(before, _)| &before.model);
+        let mut scene = Scene::new();
+        loop {
+            let view =
+                View { model, facts, blocks, graph: model.main(), open: &open, overlay: &overlay, before };
+            let picture = scene.picture(&view, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+            if picture.boxes.len() > MOST_BOXES {
+                return Err(format!(
+                    "a picture of more than {MOST_BOXES} boxes is not drawn; open less of it"
+                ));
+            }
+            let closed =
+                |b: &&PictureBox| all && matches!(b.kind, BoxKind::ClosedBlock | BoxKind::ClosedNode);
+            let found: Vec<Place> = picture.boxes.iter().filter(closed).map(|b| b.place.clone()).collect();
+            if found.is_empty() {
+                return Ok(picture);
+            }
+            open.extend(found);
+        }
     }
 }
 

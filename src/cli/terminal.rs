@@ -3,6 +3,7 @@
 
 use super::failure::{Failure, refuse_incomplete};
 use super::{Answer, output};
+use crate::diff;
 use crate::formats;
 use crate::pipeline::{Config, Options, Registry, Runner, State};
 use crate::report::{Figure, Report, tables};
@@ -29,7 +30,7 @@ pub fn run(model: Option<&Path>, why: &str) -> Result<Answer, Failure> {
     let run = Runner::from_state(state).run(&registry, &config, &mut options);
     let last = run.last_state();
     let rows = changes::rows(&run);
-    let marks = changes::marks(&run.initial.model, &last.model, &rows);
+    let marks = changes::marks(&diff::by_id(&run.initial.model, &last.model));
     let open = names::first_look(&run.initial.model, &run.initial.blocks);
     let picture = |state: &State, overlay: &Overlay, before: Option<&State>| {
         let view = View {

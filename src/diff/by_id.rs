@@ -66,6 +66,10 @@ impl Correspondence for Identity {
         before == after && !self.other_data.contains(&before)
     }
 
+    fn gives_other(&self, before: ValueId, after: ValueId) -> bool {
+        before != after
+    }
+
     fn names_matter(&self) -> bool {
         true
     }

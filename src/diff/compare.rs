@@ -13,6 +13,9 @@ pub trait Correspondence {
     /// True when the two values are the same one; equal constants are told apart or not as the kind of comparison has it.
     fn same_value(&self, before: ValueId, after: ValueId) -> bool;
 
+    /// True when a node that gave the one gives another value now that it gives the other.
+    fn gives_other(&self, before: ValueId, after: ValueId) -> bool;
+
     /// Differences of names, of values and nodes, say something.
     fn names_matter(&self) -> bool;
 }
@@ -92,12 +95,8 @@ fn inputs(models: (&Model, &Model), a: &Node, b: &Node, known: &dyn Corresponden
             (Some(x), Some(y)) => {
                 let data = (view::constant(models.0, x), view::constant(models.1, y));
                 match data {
-                    (Some(old), Some(new)) if Arc::ptr_eq(&old, &new) || old.same_content(&new) => {
-                        // Another constant with the same content: a difference only where values have identities.
-                        if known.names_matter() {
-                            what.push(input(models, index, before, after));
-                        }
-                    }
+                    // Another constant with the same elements: what is read is the same.
+                    (Some(old), Some(new)) if Arc::ptr_eq(&old, &new) || old.same_content(&new) => {}
                     (Some(_), Some(_)) => what.push(What::Constant { index, before: x, after: y }),
                     _ => what.push(input(models, index, before, after)),
                 }
@@ -116,7 +115,7 @@ fn outputs(models: (&Model, &Model), a: &Node, b: &Node, known: &dyn Corresponde
         let (before, after) = (a.output(index), b.output(index));
         let differs = match (before, after) {
             (None, None) => false,
-            (Some(x), Some(y)) => known.names_matter() && x != y,
+            (Some(x), Some(y)) => known.gives_other(x, y),
             _ => true,
         };
         if differs {

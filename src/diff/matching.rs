@@ -1,42 +1,34 @@
 //! Two files: which node of the one is which of the other? Graph by graph, in this order: a node that gives a value of
 //! the same name with the same operator; a node of the same name and operator; nodes that compute the same from the same;
 //! nodes that feed the same; the only candidate beside matched neighbours; a node that gives a value of the same name with
-//! another operator.
+//! another operator. Which values are the same follows from the nodes: see [`super::values`].
 
 use super::compare::{self, Correspondence};
 use super::model_wide;
 use super::structure::{Hashes, shape_of};
 use super::{ConstantChange, Diff, Mark, NodeChange, Rule};
+use crate::facts::view;
 use crate::ir::{GraphId, Model, Node, NodeId, Text, ValueId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The difference between two models read from files.
 pub fn by_matching(before: &Model, after: &Model) -> Diff {
-    let mut matching = Matching::new(before, after);
-    matching.pair_graphs(before.main(), after.main());
-    for function in &before.header().functions {
-        let same = |f: &&crate::ir::Function| {
-            f.name == function.name && f.domain == function.domain && f.overload == function.overload
-        };
-        if let Some(other) = after.header().functions.iter().find(same) {
-            matching.pair_graphs(function.graph, other.graph);
-        }
-    }
-    matching.diff()
+    Matching::of(before, after).diff()
 }
 
-struct Matching<'m> {
-    a: &'m Model,
-    b: &'m Model,
-    nodes: FxHashMap<NodeId, (NodeId, Rule)>,
-    taken: FxHashMap<NodeId, NodeId>,
-    values: FxHashMap<ValueId, ValueId>,
-    back: FxHashMap<ValueId, ValueId>,
+/// Which nodes, values and graphs of two models are the same.
+pub(super) struct Matching<'m> {
+    pub(super) a: &'m Model,
+    pub(super) b: &'m Model,
+    pub(super) nodes: FxHashMap<NodeId, (NodeId, Rule)>,
+    pub(super) taken: FxHashMap<NodeId, NodeId>,
+    pub(super) values: FxHashMap<ValueId, ValueId>,
+    pub(super) back: FxHashMap<ValueId, ValueId>,
     /// Pairs of graphs, in the order in which they were found.
-    graphs: Vec<(GraphId, GraphId)>,
+    pub(super) graphs: Vec<(GraphId, GraphId)>,
     /// Initializers of both models.
-    constants: (Initializers, Initializers),
+    pub(super) constants: (Initializers, Initializers),
 }
 
 /// Initializers with their names, by graph.
@@ -51,6 +43,22 @@ fn initializers(model: &Model) -> Initializers {
 }
 
 impl<'m> Matching<'m> {
+    /// Matches two models.
+    pub(super) fn of(before: &'m Model, after: &'m Model) -> Matching<'m> {
+        let mut matching = Matching::new(before, after);
+        matching.pair_graphs(before.main(), after.main());
+        for function in &before.header().functions {
+            let same = |f: &&crate::ir::Function| {
+                f.name == function.name && f.domain == function.domain && f.overload == function.overload
+            };
+            if let Some(other) = after.header().functions.iter().find(same) {
+                matching.pair_graphs(function.graph, other.graph);
+            }
+        }
+        matching.settle_values();
+        matching
+    }
+
     fn new(a: &'m Model, b: &'m Model) -> Matching<'m> {
         Matching {
             a,
@@ -110,7 +118,7 @@ impl<'m> Matching<'m> {
         pairs.into_iter().for_each(|(x, y)| self.pair_values(x, y));
     }
 
-    fn pair_values(&mut self, a: ValueId, b: ValueId) {
+    pub(super) fn pair_values(&mut self, a: ValueId, b: ValueId) {
         if !self.values.contains_key(&a) && !self.back.contains_key(&b) {
             self.values.insert(a, b);
             self.back.insert(b, a);
@@ -121,6 +129,7 @@ impl<'m> Matching<'m> {
         self.nodes.insert(a, (b, rule));
         self.taken.insert(b, a);
         let (left, right) = (self.a.node(a).clone(), self.b.node(b).clone());
+        // For the time being: what is done with them is not known yet.
         for (x, y) in left.outputs.iter().zip(&right.outputs) {
             if let (Some(x), Some(y)) = (x, y) {
                 self.pair_values(*x, *y);
@@ -268,7 +277,7 @@ impl<'m> Matching<'m> {
         readers
     }
 
-    fn diff(self) -> Diff {
+    pub(super) fn diff(&self) -> Diff {
         let mut diff = Diff { model: model_wide::differences(self.a, self.b), ..Diff::default() };
         for (_, rule) in self.nodes.values() {
             *diff.matched.entry(*rule).or_default() += 1;
@@ -346,7 +355,12 @@ impl<'m> Matching<'m> {
         match (&self.a.value(a).constant, &self.b.value(b).constant) {
             (Some(Dense(x)), Some(Dense(y))) => x.same_content(y),
             (Some(Sparse(x)), Some(Sparse(y))) => x.same_content(y),
-            (x, y) => x.is_none() && y.is_none(),
+            (None, None) => true,
+            // An initializer here and a node there: the same unless that node is a Constant with other elements.
+            _ => match (view::constant(self.a, a), view::constant(self.b, b)) {
+                (Some(x), Some(y)) => x.same_content(&y),
+                _ => true,
+            },
         }
     }
 }
@@ -354,6 +368,12 @@ impl<'m> Matching<'m> {
 impl Correspondence for Matching<'_> {
     fn same_value(&self, before: ValueId, after: ValueId) -> bool {
         self.values.get(&before) == Some(&after) && self.same_data(before, after)
+    }
+
+    fn gives_other(&self, before: ValueId, after: ValueId) -> bool {
+        // A value without a counterpart only has another name.
+        self.values.get(&before).is_some_and(|v| *v != after)
+            || self.back.get(&after).is_some_and(|v| *v != before)
     }
 
     fn names_matter(&self) -> bool {

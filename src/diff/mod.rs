@@ -1,17 +1,23 @@
 //! Two models side by side: nodes added, removed, changed and rewired, and constants that differ.
 //!
 //! [`by_id`] compares two states of one session, where ids tell which node is which. [`by_matching`] compares two files:
-//! nodes are matched by the names of the values they give, then by their own names, then by structure.
+//! nodes are matched by the names of the values they give, then by their own names, then by structure. Either way a node
+//! is rewired when it reads another value, not when the value that it reads is computed in another way.
 
+mod align;
 mod by_id;
 mod compare;
 mod matching;
 mod model_wide;
 mod structure;
+mod values;
 pub mod weights;
+mod words;
 
+pub use align::{Aligned, align};
 pub use by_id::by_id;
 pub use matching::by_matching;
+pub use words::sentence;
 
 use crate::ir::{NodeId, Text, ValueId};
 use std::collections::BTreeMap;

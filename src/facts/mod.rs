@@ -67,6 +67,23 @@ impl Facts {
         infer::Inference::new(model, Facts::default()).run()
     }
 
+    /// These facts, and those of another model of the same session about values that only that one has.
+    pub fn and_those_of(mut self, other: &Facts) -> Facts {
+        for (index, fact) in other.facts.iter().enumerate().filter(|(_, fact)| fact.is_some()) {
+            match self.facts.get_mut(index) {
+                Some(Some(_)) => {}
+                Some(none) => none.clone_from(fact),
+                None => {
+                    while self.facts.len() < index {
+                        self.facts.push_back(None);
+                    }
+                    self.facts.push_back(fact.clone());
+                }
+            }
+        }
+        self
+    }
+
     /// The best known type of a value: inferred, else declared.
     pub fn ty<'a>(&'a self, model: &'a Model, value: ValueId) -> &'a Type {
         const UNKNOWN: &Type = &Type::Unknown;

@@ -141,6 +141,10 @@ impl App {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
         }
         let title = match &self.sheet.name {
+            Some(name) if self.sheet.compared.is_some() => {
+                let second = self.sheet.compared.as_ref().map_or("", |c| c.name.as_str());
+                format!("{name} ⇄ {second} – passlens")
+            }
             Some(name) => format!("{name} – passlens"),
             None => "passlens".to_owned(),
         };
@@ -191,6 +195,7 @@ impl App {
                 self.settings.folder = path.parent().map(PathBuf::from);
                 let command = match purpose {
                     Purpose::OpenModel => Command::Open { path },
+                    Purpose::CompareModel => Command::Compare { path },
                     Purpose::SaveModel => Command::Save { path },
                     Purpose::OpenPipeline => Command::LoadPipeline { path },
                     Purpose::SavePipeline => Command::SavePipeline { path },
@@ -208,7 +213,7 @@ impl App {
         let name = match purpose {
             Purpose::SaveModel => format!("{stem}.optimized.onnx"),
             Purpose::SavePipeline => "pipeline.toml".to_owned(),
-            Purpose::OpenModel | Purpose::OpenPipeline => String::new(),
+            Purpose::OpenModel | Purpose::CompareModel | Purpose::OpenPipeline => String::new(),
         };
         self.question = Some(FileQuestion::new(ui.ctx(), purpose, &folder, &name, self.own_dialogs));
     }
@@ -291,6 +296,8 @@ impl App {
         }
         match verb {
             Verb::Open => self.ask_for_file(ui, Purpose::OpenModel),
+            Verb::Compare => self.ask_for_file(ui, Purpose::CompareModel),
+            Verb::CloseComparison => self.send(Command::CloseComparison),
             Verb::Save => self.ask_for_file(ui, Purpose::SaveModel),
             Verb::LoadPipeline => self.ask_for_file(ui, Purpose::OpenPipeline),
             Verb::SavePipeline => self.ask_for_file(ui, Purpose::SavePipeline),

@@ -16,6 +16,8 @@ const SLOW: Duration = Duration::from_secs(3);
 pub enum Purpose {
     /// A model to open.
     OpenModel,
+    /// A second model, to be compared with the open one.
+    CompareModel,
     /// Where the optimized model goes.
     SaveModel,
     /// A pipeline configuration to load.
@@ -29,6 +31,7 @@ impl Purpose {
     pub fn title(self) -> &'static str {
         match self {
             Purpose::OpenModel => "Open a model",
+            Purpose::CompareModel => "Compare with a second model",
             Purpose::SaveModel => "Save the optimized model",
             Purpose::OpenPipeline => "Open a pipeline",
             Purpose::SavePipeline => "Save the pipeline",
@@ -43,7 +46,7 @@ impl Purpose {
     /// Endings of files that fit, without the dot, the usual one first.
     pub fn endings(self) -> &'static [&'static str] {
         match self {
-            Purpose::OpenModel => &["onnx", "json", "txt"],
+            Purpose::OpenModel | Purpose::CompareModel => &["onnx", "json", "txt"],
             Purpose::SaveModel => &["onnx", "json", "txt"],
             Purpose::OpenPipeline | Purpose::SavePipeline => &["toml"],
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::panels::start::{Recent, SampleRow};
-use super::rows::{BlockedRow, Crumb, Facts, HitRow, JobRow, PassRow, ProblemRow, SiteRow};
+use super::rows::{BlockedRow, Compared, Crumb, Facts, HitRow, JobRow, PassRow, ProblemRow, SiteRow};
 use super::sheet::{Sheet, View};
 use super::{inspect, lit, shell};
 use crate::blocks::BlockId;
@@ -12,7 +12,7 @@ use crate::formats::Severity;
 use crate::ir::{GraphKind, NodeId};
 use crate::pipeline::State;
 use crate::scene::{Item, Picture, Place};
-use crate::session::{Document, Session, Shown, SiteState, ViewMode};
+use crate::session::{Comparison, Document, Session, Shown, SiteState, ViewMode};
 
 /// What is said of a block, and the state that it is said of.
 struct OfBlock {
@@ -63,10 +63,19 @@ impl Gatherer {
         sheet.redo = document.redo_name().map(str::to_owned);
         (sheet.can_back, sheet.can_forward) = (session.can_go_back(), session.can_go_forward());
         sheet.passes = passes(session, document, open_passes);
-        sheet.steps = document.step_rows().clone();
         sheet.log = document.log_rows().clone();
-        sheet.problems = problems(document);
-        sheet.step = session.step();
+        match session.comparison() {
+            // The steps are the pipeline's: they do not lead from the one file to the other.
+            Some(comparison) => {
+                sheet.compared = Some(compared(comparison));
+                sheet.problems = problems(document, &comparison.problems);
+            }
+            None => {
+                sheet.steps = document.step_rows().clone();
+                sheet.step = session.step();
+                sheet.problems = problems(document, &[]);
+            }
+        }
         sheet.waiting = session.is_waiting() || document.is_stale();
         sheet.chosen = session.selected().cloned();
         sheet.anchor = session.anchor().cloned();
@@ -208,7 +217,10 @@ fn sites(document: &Document, session: &Session, pass: &mut PassRow) {
             SiteState::Failed(message) => pass.failures.push(format!("{}: {message}", site.what)),
             SiteState::Applied(_) | SiteState::Excluded | SiteState::Found => {
                 let Some(key) = site.key else { continue };
-                let step = if let SiteState::Applied(step) = site.state { Some(step) } else { None };
+                let step = match site.state {
+                    SiteState::Applied(step) if session.comparison().is_none() => Some(step),
+                    _ => None,
+                };
                 pass.sites.push(SiteRow {
                     name: name.unwrap_or_else(|| key.anchor.to_string()),
                     what: site.what.into(),
@@ -223,7 +235,17 @@ fn sites(document: &Document, session: &Session, pass: &mut PassRow) {
     }
 }
 
-fn problems(document: &Document) -> Vec<ProblemRow> {
+fn compared(comparison: &Comparison) -> Compared {
+    Compared {
+        name: comparison.name.clone(),
+        path: comparison.path.display().to_string(),
+        summary: comparison.summary(),
+        model: comparison.diff.model.clone(),
+    }
+}
+
+/// Problems of the document, then those of a file that it is compared with.
+fn problems(document: &Document, others: &[crate::session::ProblemRow]) -> Vec<ProblemRow> {
     let model = &document.initial.model;
     let row = |p: &crate::session::ProblemRow| {
         let of_value = |v| {
@@ -236,7 +258,7 @@ fn problems(document: &Document) -> Vec<ProblemRow> {
             node: p.node.or_else(|| p.value.and_then(of_value)),
         }
     };
-    document.problems.iter().map(row).collect()
+    document.problems.iter().chain(others).map(row).collect()
 }
 
 fn hit(hit: &crate::session::Hit) -> HitRow {

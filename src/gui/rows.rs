@@ -116,6 +116,19 @@ pub struct Crumb {
     pub place: Option<Place>,
 }
 
+/// The second file, while two are compared.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Compared {
+    /// Name of the second file.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+    /// What differs, in a few words.
+    pub summary: String,
+    /// Differences of the models as a whole, one sentence each.
+    pub model: Vec<String>,
+}
+
 /// Something that runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {

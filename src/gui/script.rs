@@ -181,7 +181,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("play.jsonl");
         let shot = folder.path().join("shots/a.png");
-        std::fs::write(&path, script.replace("SHOT", &shot.display().to_string())).expect("written");
+        let text = script.replace("SHOT", &shot.display().to_string());
+        let text = text.replace("FOLDER", &folder.path().display().to_string());
+        std::fs::write(&path, text).expect("written");
         let played = play_file(&path, Registry::builtin());
         if script.contains("SHOT") {
             assert!(std::fs::read(&shot).expect("a picture").starts_with(b"\x89PNG"));
@@ -230,6 +232,28 @@ mod tests {
         shot("new/a.png").expect("one folder is made");
         let error = shot("two/new/a.png").expect_err("two are not").to_string();
         assert!(error.contains("line 1: the folder") && !folder.path().join("two").exists(), "{error}");
+    }
+
+    #[test]
+    fn a_script_compares_two_files_and_goes_back() {
+        let script = r#"
+            {"do":"open_sample","name":"convolutional"}
+            {"wait_idle":60}
+            {"do":"save","path":"FOLDER/second.onnx"}
+            {"wait_idle":60}
+            {"do":"compare","path":"FOLDER/second.onnx"}
+            {"wait_idle":60}
+            {"expect":{"document":"Small convolutional network","compared":"second.onnx","cards":0}}
+            {"do":"next_change"}
+            {"shot":"SHOT"}
+            {"do":"compare","path":"FOLDER/nothing.onnx"}
+            {"wait_idle":60}
+            {"expect":{"compared":"second.onnx","cards":1,"card_says":"nothing.onnx"}}
+            {"do":"close_comparison"}
+            {"wait_idle":60}
+            {"expect":{"document":"Small convolutional network","compared":""}}
+        "#;
+        play(script).expect("all of it can be done");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::lit::Lit;
 use super::panels::start::{Recent, SampleRow};
-use super::rows::{ChangeRow, Crumb, Facts, HitRow, JobRow, LogRow, PassRow, ProblemRow, StepRow};
+use super::rows::{ChangeRow, Compared, Crumb, Facts, HitRow, JobRow, LogRow, PassRow, ProblemRow, StepRow};
 use super::verbs::Verb;
 use crate::ir::{NodeId, ValueId};
 use crate::passes::Stage;
@@ -40,6 +40,8 @@ impl View {
 pub struct Sheet {
     /// Name of the open model; `None` shows the start page.
     pub name: Option<String>,
+    /// The second file, while two are compared.
+    pub compared: Option<Compared>,
     pub wanted: View,
     /// The view that the pictures are of; another one than is wanted while new ones are being made.
     pub view: View,

@@ -65,6 +65,10 @@ impl Shell {
             | Palette | Shortcuts => Ok(()),
             Cancel => need(!sheet.jobs.is_empty(), "nothing is running"),
             _ if sheet.name.is_none() => Err("no model is open".to_owned()),
+            CloseComparison => need(sheet.compared.is_some(), "no second file is open"),
+            Save | NextStep | PreviousStep | FirstStep | LastStep if sheet.compared.is_some() => {
+                Err("two files are compared: close the comparison first".to_owned())
+            }
             Undo => need(sheet.undo.is_some(), "nothing to undo"),
             Redo => need(sheet.redo.is_some(), "nothing to redo"),
             FitChosen => need(sheet.chosen.is_some(), "nothing is chosen"),
@@ -242,6 +246,7 @@ impl Shell {
                 .min_size(90.0);
             panel.max_size((room.y * 0.6).max(100.0)).show(ui, |ui| {
                 let tables = bottom::Tables {
+                    compared: sheet.compared.is_some(),
                     changes: &sheet.changes,
                     steps: &sheet.steps,
                     log: &sheet.log,
@@ -263,6 +268,12 @@ impl Shell {
     fn centre_ui(&mut self, ui: &mut Ui, sheet: &Sheet, settings: &Settings, asks: &mut Vec<Ask>) {
         let palette = Palette::of(ui);
         let bar = Frame::new().fill(palette.panel).inner_margin(Margin::symmetric(10, 3));
+        if let (Some(compared), Some(name)) = (&sheet.compared, &sheet.name) {
+            let banner = Frame::new().fill(palette.selection).inner_margin(Margin::symmetric(10, 4));
+            Panel::top("comparison").frame(banner).show(ui, |ui| {
+                asks.extend(bars::comparison_ui(ui, name, compared).map(Ask::Verb));
+            });
+        }
         Panel::top("crumbs").frame(bar).show(ui, |ui| {
             let (went, picked) = bars::crumbs_ui(ui, &sheet.crumbs, sheet.can_back, sheet.can_forward);
             asks.extend(picked.into_iter().map(Ask::Verb));
@@ -299,16 +310,22 @@ impl Shell {
         };
         let mut actions = Vec::new();
         if sheet.view == View::Both {
+            // Of two files, the halves say which is which.
+            let second = sheet.compared.as_ref().map(|c| c.name.clone());
+            let half = |side: &str, file: &Option<String>| match (file, &second) {
+                (Some(file), Some(_)) => format!("{side} · {}", super::panels::shortened(file, 40)),
+                _ => side.to_owned(),
+            };
             let (left, right) = full.split_left_right_at_fraction(0.5);
             let (left, right) = (left.with_max_x(left.max.x - 1.0), right.with_min_x(right.min.x + 1.0));
             // Both know their pictures before either moves the camera, which is one for both.
             self.main.prepare(left.size(), &request(false));
             self.second.prepare(right.size(), &request(true));
-            actions.extend(self.half_ui(ui, left, "Before", true, &request(false)));
+            actions.extend(self.half_ui(ui, left, &half("Before", &sheet.name), true, &request(false)));
             let view = self.main.current_view();
             let linked = self.link.view(&self.main, &self.second, sheet.chosen.as_ref());
             self.second.set_view(linked);
-            actions.extend(self.half_ui(ui, right, "After", false, &request(true)));
+            actions.extend(self.half_ui(ui, right, &half("After", &second), false, &request(true)));
             if self.second.view() != linked {
                 self.main.set_view(self.second.view().apart_as(view, linked));
                 ui.ctx().request_repaint();
@@ -337,7 +354,11 @@ impl Shell {
         first: bool,
         request: &canvas::Request,
     ) -> Vec<canvas::Action> {
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt(name));
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt(if first {
+            "first half"
+        } else {
+            "second half"
+        }));
         child.set_clip_rect(rect.intersect(ui.clip_rect()));
         let canvas = if first { &mut self.main } else { &mut self.second };
         let actions = canvas.ui(&mut child, request);

@@ -385,3 +385,35 @@ fn every_change_is_lit_somewhere_in_every_view() {
         }
     }
 }
+
+#[test]
+fn a_second_file_is_compared_through_the_file_browser_and_closed_again() {
+    let mut window = Window::opened();
+    let optimized = window.app().session.shown().expect("a picture").state.model.clone();
+    formats::save(&optimized, &window.folder.path().join("second.onnx"), &SaveOptions::default())
+        .expect("saved");
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::O);
+    for _ in 0..200 {
+        if window.harness.query_by_label_contains("second.onnx").is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        window.harness.run_steps(2);
+    }
+    window.harness.get_by_label_contains("second.onnx").click();
+    window.rest();
+    window.click("Open");
+    let compared = window.app().sheet().compared.clone().expect("two files are compared");
+    assert_eq!(compared.name, "second.onnx");
+    assert!(window.harness.query_by_label(&compared.summary).is_some(), "the banner says what differs");
+    assert!(!window.app().sheet().changes.is_empty() && window.app().sheet().steps.is_empty());
+    window.press(Modifiers::NONE, Key::Num3);
+    assert_eq!(window.app().session.view(), ViewMode::SideBySide);
+    window.press(Modifiers::NONE, Key::N);
+    assert!(window.app().session.selected().is_some(), "the changes can be walked");
+    window.click("Close comparison");
+    assert_eq!(window.app().sheet().compared, None);
+    assert!(window.harness.query_by_label("Close comparison").is_none());
+    assert_eq!(window.app().session.view(), ViewMode::After);
+    assert!(!window.app().sheet().steps.is_empty(), "the pipeline's rewrites are there again");
+}

@@ -99,6 +99,8 @@ const fn shift(key: Key) -> KeyboardShortcut {
 verbs! {
     Open: File, "Open…", "Open a model: ONNX, JSON or the text form", [ctrl(Key::O)];
     Save: File, "Save optimized model as…", "Write the model as the pipeline leaves it", [ctrl(Key::S)];
+    Compare: File, "Compare with…", "Open a second file beside this model: before is this one as it was opened, after the second", [ctrl_shift(Key::O)];
+    CloseComparison: File, "Close comparison", "Back to the open model alone", [ctrl_shift(Key::W)];
     Close: File, "Close model", "Back to the start page", [ctrl(Key::W)];
 
     Undo: Pipeline, "Undo", "Take back the last change of the pipeline", [ctrl(Key::Z)];

@@ -2,6 +2,7 @@
 
 mod apply;
 pub mod attribute;
+pub mod beside;
 pub mod builder;
 pub mod check;
 pub mod construct;
@@ -17,6 +18,7 @@ pub mod text;
 pub mod types;
 
 pub use attribute::{Attribute, AttributeValue};
+pub use beside::{Beside, Counterparts};
 pub use builder::Builder;
 pub use construct::Construction;
 pub use ids::{GraphId, NodeId, OrderKey, Text, ValueId};

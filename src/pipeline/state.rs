@@ -35,6 +35,14 @@ impl State {
         State { model, facts, blocks, provenance: Provenance::default(), rewrites: imbl::HashMap::new() }
     }
 
+    /// The state of a second model that shares ids with this one's ([`crate::diff::align`]), to be shown beside it: its
+    /// own facts, and one tree of blocks for both.
+    pub fn beside(&self, model: Model) -> State {
+        let own = State::new(model);
+        let blocks = crate::blocks::beside(&self.blocks, (&own.model, &own.blocks));
+        State { facts: own.facts.and_those_of(&self.facts), blocks, ..own }
+    }
+
     /// Applies a patch with real ids as a step of the given number: model, facts, provenance and blocks, all or nothing.
     pub(super) fn advance(
         &mut self,

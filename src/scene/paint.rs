@@ -95,7 +95,7 @@ fn words_of(known: &Known, b: &Visible) -> Words {
             }
         }
         What::Body(name) => Words { title: name.clone(), ..Words::default() },
-        What::Input(value) | What::Output(value) => {
+        What::Input(value, _) | What::Output(value, _) => {
             let name = source.value(*value).map_or_else(|| "".into(), |v| v.name.clone());
             let ty = facts.ty(source.model_of(*value), *value);
             Words { title: name, subtitle: describe::shape_label(ty), ..Words::default() }
@@ -181,6 +181,7 @@ impl Over {
                     hits: nodes.iter().filter(|n| overlay.hits.contains(n)).count() as u32,
                 }
             }
+            What::Input(_, mark) | What::Output(_, mark) => Over { mark: *mark, ..Over::default() },
             _ => Over::default(),
         }
     }
@@ -195,8 +196,8 @@ fn label(source: &Source, b: &Visible, words: &Words) -> Text {
         },
         What::Block(..) => format!("block {}, {}, {open}", words.title, words.subtitle).into(),
         What::Body(name) => format!("body {name}").into(),
-        What::Input(_) => format!("input {} {}", words.title, words.subtitle).into(),
-        What::Output(_) => format!("output {} {}", words.title, words.subtitle).into(),
+        What::Input(..) => format!("input {} {}", words.title, words.subtitle).into(),
+        What::Output(..) => format!("output {} {}", words.title, words.subtitle).into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Mark;
 use crate::blocks::{BlockId, BlockTree, Child};
-use crate::ir::{Graph, GraphId, Model, Node, NodeId, OrderKey, Use, Value, ValueId};
+use crate::ir::{Graph, GraphId, Model, Node, NodeId, OrderKey, Port, Use, Value, ValueId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +13,9 @@ pub(super) struct Source<'a> {
     pub(super) after: &'a Model,
     pub(super) before: Option<&'a Model>,
 }
+
+/// Position, value and mark of an input or output of a graph.
+pub(super) type Formal = (u32, ValueId, Mark);
 
 impl<'a> Source<'a> {
     pub(super) fn node(&self, id: NodeId) -> Option<&'a Arc<Node>> {
@@ -38,6 +41,29 @@ impl<'a> Source<'a> {
     /// True for a node that the change took away.
     pub(super) fn is_removed(&self, id: NodeId) -> bool {
         self.before.is_some() && self.after.get_node(id).is_none()
+    }
+
+    /// Formal inputs and outputs of a graph with their positions: those it has now, then those that the change took away.
+    /// What kept its name is still the same.
+    pub(super) fn ports(&self, graph: GraphId) -> (Vec<Formal>, Vec<Formal>) {
+        let of = |list: fn(&Graph) -> &[Port]| {
+            let ports = |model: &'a Model| model.get_graph(graph).map_or(&[][..], |g| list(g));
+            let (now, past) = (ports(self.after), self.before.map_or(&[][..], ports));
+            let known = |port: &Port, list: &[Port]| {
+                let name = |v: ValueId| self.value(v).map(|v| &v.name);
+                list.iter().any(|p| p.value == port.value || name(p.value) == name(port.value))
+            };
+            let formal = |(index, port): (usize, &Port), mark| (index as u32, port.value, mark);
+            let added = |port: &Port| match self.before {
+                Some(_) if !past.is_empty() && !known(port, past) => Mark::Added,
+                _ => Mark::Same,
+            };
+            let mut found: Vec<Formal> = now.iter().enumerate().map(|p| formal(p, added(p.1))).collect();
+            let gone = past.iter().enumerate().filter(|(_, port)| !known(port, now));
+            found.extend(gone.map(|p| formal(p, Mark::Removed)));
+            found
+        };
+        (of(|g| &g.inputs), of(|g| &g.outputs))
     }
 
     /// Nodes of a graph in order, those that are only in the model before at the places that they had.

@@ -1,6 +1,6 @@
 //! What is to be seen: the boxes that follow from the blocks and from what is open, without places.
 
-use super::picture::{BoxKind, Item, Place};
+use super::picture::{BoxKind, Item, Mark, Place};
 use super::source::{Members, Source};
 use crate::blocks::{BlockId, BlockTree, Child};
 use crate::ir::{GraphId, NodeId, Text, ValueId};
@@ -17,8 +17,8 @@ pub(super) enum What {
     Block(BlockId, Vec<NodeId>, u32),
     /// A body of an open node: the attribute that holds it.
     Body(Text),
-    Input(ValueId),
-    Output(ValueId),
+    Input(ValueId, Mark),
+    Output(ValueId, Mark),
 }
 
 /// A box without a place.
@@ -80,12 +80,10 @@ pub(super) fn collect<'a, 'm>(
     open: &'a BTreeSet<Place>,
     members_of: &'m mut MembersOf<'m>,
 ) -> Scenery {
-    let functions = source
-        .after
-        .header()
-        .functions
-        .iter()
-        .rev()
+    // The first of a name counts, those of the model now before those that it had.
+    let models = source.before.into_iter().chain([source.after]);
+    let functions = models
+        .flat_map(|model| model.header().functions.iter().rev())
         .map(|f| ((plain(&f.domain), &*f.name, &*f.overload), f.graph))
         .collect();
     let mut builder = Builder { source, blocks, open, members_of, scenery: Scenery::default(), functions };
@@ -102,18 +100,20 @@ fn plain(domain: &str) -> &str {
 impl<'a> Builder<'a, '_> {
     /// Inputs, members and outputs of a graph. Recursion follows open places only, so it ends with them.
     fn graph(&mut self, graph: GraphId, parent: Option<u32>, context: u32) {
-        let Some(g) = self.source.graph(graph) else { return };
+        let (inputs, outputs) = self.source.ports(graph);
         self.scenery.contexts[context as usize].graphs.push(graph);
-        for port in g.inputs.iter().filter(|p| !self.source.after.is_constant_input(p.value)) {
-            let at =
-                self.push(Item::Input(port.value), BoxKind::Input, What::Input(port.value), parent, context);
-            self.scenery.contexts[context as usize].input.insert(port.value, at);
+        let source = self.source;
+        let constant = |v| source.model_of(v).is_constant_input(v);
+        for (_, value, mark) in inputs.into_iter().filter(|(_, v, _)| !constant(*v)) {
+            let what = What::Input(value, mark);
+            let at = self.push(Item::Input(value), BoxKind::Input, what, parent, context);
+            self.scenery.contexts[context as usize].input.insert(value, at);
         }
         let members = (self.members_of)(graph);
         self.children(&members, &members.top, parent, context);
-        for (index, port) in g.outputs.iter().enumerate() {
-            let item = Item::Output(index as u32, port.value);
-            self.push(item, BoxKind::Output, What::Output(port.value), parent, context);
+        for (index, value, mark) in outputs {
+            let what = What::Output(value, mark);
+            self.push(Item::Output(index, value), BoxKind::Output, what, parent, context);
         }
     }
 

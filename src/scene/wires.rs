@@ -62,11 +62,10 @@ pub(super) fn collect(source: &Source, scenery: &Scenery) -> Wires {
         }
     }
     for (to, output) in scenery.boxes.iter().enumerate() {
-        let (What::Output(value), to) = (&output.what, to as u32) else { continue };
+        let (What::Output(value, mark), to) = (&output.what, to as u32) else { continue };
         match origin(source, &scenery.contexts[output.context as usize], *value) {
             Origin::Box(from) => {
-                let mark = Mark::Same;
-                found.wires.push(Wire { from, value: *value, to, mark });
+                found.wires.push(Wire { from, value: *value, to, mark: *mark });
             }
             Origin::Constant => found.held.push(Held { holder: to, value: *value }),
             Origin::Nowhere => {}

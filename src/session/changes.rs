@@ -1,9 +1,10 @@
 //! What steps did, for lists, marks and badges.
 
-use crate::ir::{Model, NodeId};
+use crate::diff::{self, Diff, NodeChange};
+use crate::ir::NodeId;
 use crate::pipeline::{Run, SiteKey, State};
 use crate::scene::Mark;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One step as a row.
@@ -39,29 +40,24 @@ pub fn rows(run: &Run) -> Vec<Change> {
     run.steps.iter().map(row).collect()
 }
 
-/// How nodes differ between the model as imported and after some of the steps: what those steps touched, netted.
-pub fn marks(before: &Model, after: &Model, changes: &[Change]) -> BTreeMap<NodeId, Mark> {
-    let mut marks: BTreeMap<NodeId, Mark> = BTreeMap::new();
-    for change in changes {
-        for node in &change.rewired {
-            marks.entry(*node).or_insert(Mark::Rewired);
-        }
-        for node in change.changed.iter().chain(&change.added).chain(&change.removed) {
-            marks.insert(*node, Mark::Changed);
-        }
+/// Marks of nodes that differ.
+pub fn marks(diff: &Diff) -> BTreeMap<NodeId, Mark> {
+    diff.nodes.iter().filter_map(|change| Some((node_of(change)?, mark_of(change.mark)))).collect()
+}
+
+/// The node of a change: as it is now, or as it was when it is gone.
+pub fn node_of(change: &NodeChange) -> Option<NodeId> {
+    change.after.or(change.before)
+}
+
+/// The picture's mark for a difference.
+pub fn mark_of(mark: diff::Mark) -> Mark {
+    match mark {
+        diff::Mark::Added => Mark::Added,
+        diff::Mark::Removed => Mark::Removed,
+        diff::Mark::Changed => Mark::Changed,
+        diff::Mark::Rewired => Mark::Rewired,
     }
-    marks.retain(|node, mark| {
-        *mark = match (before.get_node(*node), after.get_node(*node)) {
-            (None, Some(_)) => Mark::Added,
-            (Some(_), None) => Mark::Removed,
-            (None, None) => return false,
-            // Shared storage: untouched in the end.
-            (Some(a), Some(b)) if Arc::ptr_eq(a, b) => return false,
-            _ => *mark,
-        };
-        true
-    });
-    marks
 }
 
 /// The pass that last made or changed each node, of one pass only or of all.
@@ -78,19 +74,4 @@ pub fn badges(state: &State, changes: &[Change], only: Option<&str>) -> BTreeMap
         }
     }
     badges
-}
-
-/// Nodes at which the next and previous change stop, in graph order: one per step's most telling node.
-pub fn stops(before: &Model, after: &Model, marks: &BTreeMap<NodeId, Mark>) -> Vec<NodeId> {
-    let mut stops = Vec::new();
-    let mut seen = BTreeSet::new();
-    let placed = |id: NodeId| after.get_node(id).or_else(|| before.get_node(id)).map(|n| (n.graph, n.order));
-    let mut all: Vec<_> = marks.keys().filter_map(|id| Some((placed(*id)?, *id))).collect();
-    all.sort();
-    for (_, id) in all {
-        if seen.insert(id) {
-            stops.push(id);
-        }
-    }
-    stops
 }

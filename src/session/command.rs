@@ -76,6 +76,12 @@ pub enum Command {
     },
     /// Close the model.
     Close,
+    /// Open a second file beside the open model: the model as opened is before, the second file after.
+    Compare {
+        path: PathBuf,
+    },
+    /// Back to the open model alone.
+    CloseComparison,
 
     SetPass {
         pass: String,

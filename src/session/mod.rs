@@ -3,6 +3,7 @@
 
 pub mod changes;
 pub mod command;
+pub mod comparison;
 pub mod document;
 pub mod inspect;
 pub mod jobs;
@@ -19,6 +20,7 @@ mod work;
 pub use crate::facts::statistics::Statistics;
 pub use changes::Change;
 pub use command::{Command, Target, ViewMode};
+pub use comparison::Comparison;
 pub use document::{Document, ProblemRow, Source};
 pub use inspect::NodeCard;
 pub use jobs::{JobStatus, Kind};
@@ -31,6 +33,7 @@ use crate::ir::ValueId;
 use crate::pipeline::Registry;
 use crate::scene::Place;
 use jobs::Jobs;
+use navigation::Spot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -44,13 +47,6 @@ pub struct Card {
     pub title: String,
     /// What happened, and what would be right.
     pub text: String,
-}
-
-/// Where one was: for back and forward.
-#[derive(Clone, PartialEq, Debug, Default)]
-struct Spot {
-    selected: Option<Place>,
-    open: BTreeSet<Place>,
 }
 
 /// Statistics of a constant before and after, where the two differ.
@@ -72,6 +68,9 @@ pub struct WeightCard {
 pub struct Session {
     pub(crate) registry: Registry,
     document: Option<Document>,
+    comparison: Option<Arc<Comparison>>,
+    /// How the open model was looked at before it was compared.
+    left: comparison::Left,
     view: ViewMode,
     open: BTreeSet<Place>,
     first_look: BTreeSet<Place>,
@@ -105,6 +104,8 @@ impl Session {
         Session {
             registry,
             document: None,
+            comparison: None,
+            left: comparison::Left::default(),
             view: ViewMode::default(),
             open: BTreeSet::new(),
             first_look: BTreeSet::new(),
@@ -274,7 +275,12 @@ impl Session {
 
     /// The card of a node at the step that is shown.
     pub fn node_card(&self, node: crate::ir::NodeId) -> Option<NodeCard> {
-        inspect::node_card(self.document.as_ref()?, &self.shown.as_ref()?.state, node)
+        let mut card = inspect::node_card(self.document.as_ref()?, &self.shown.as_ref()?.state, node)?;
+        if self.comparison.is_some() {
+            // What the pipeline did is another story than what a second file holds.
+            (card.origins, card.story, card.why_not) = Default::default();
+        }
+        Some(card)
     }
 
     /// The pass of each step of the last run.

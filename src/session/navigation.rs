@@ -2,9 +2,17 @@
 
 use super::names;
 use super::work::blocks_inside;
-use super::{Command, Session, Spot, Target, ViewMode};
+use super::{Command, Session, Target, ViewMode};
 use crate::ir::{Model, NodeId};
 use crate::scene::{Item, Place};
+use std::collections::BTreeSet;
+
+/// Where one was: for back and forward.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Spot {
+    pub(super) selected: Option<Place>,
+    pub(super) open: BTreeSet<Place>,
+}
 
 /// How many spots Back remembers.
 const SPOTS: usize = 200;
@@ -12,6 +20,12 @@ const SPOTS: usize = 200;
 impl Session {
     pub(super) fn navigate(&mut self, command: Command) -> Result<(), String> {
         self.need_document()?;
+        if matches!(
+            command,
+            Command::GoToStep { .. } | Command::GoToEnd | Command::NextStep | Command::PreviousStep
+        ) {
+            self.not_comparing()?;
+        }
         match command {
             Command::GoToStep { step } => self.go_to_step(Some(step)),
             Command::GoToEnd => self.go_to_step(None),
@@ -148,8 +162,9 @@ impl Session {
             Some(_) => None,
             None => document.initial.blocks.root(document.initial.model.main()),
         };
+        let shown = self.shown.as_ref().map_or(&document.initial, |s| &s.state);
         if let Some(root) = root {
-            self.open.extend(blocks_inside(&document.initial, root));
+            self.open.extend(blocks_inside(shown, root));
         }
         if let Some(place) = place {
             self.open.insert(place.clone());
@@ -165,7 +180,8 @@ impl Session {
         let document = self.document.as_ref().ok_or("no model is open")?;
         match &place {
             Some(Place { item: Item::Block(b), .. }) => {
-                let inside = blocks_inside(&document.initial, *b);
+                let shown = self.shown.as_ref().map_or(&document.initial, |s| &s.state);
+                let inside = blocks_inside(shown, *b);
                 self.open.retain(|p| !inside.contains(p));
             }
             Some(other) => {
@@ -181,7 +197,10 @@ impl Session {
     fn go_to_change(&mut self, forward: bool) -> Result<(), String> {
         let stops = self.shown.as_ref().map(|s| s.stops.clone()).unwrap_or_default();
         if stops.is_empty() {
-            return Err("nothing differs from the model as opened".into());
+            return Err(match self.comparison.is_some() {
+                true => "the two models have the same nodes".into(),
+                false => "nothing differs from the model as opened".into(),
+            });
         }
         let at = match &self.selected {
             Some(Place { item: Item::Node(n), .. }) => stops.iter().position(|s| s == n),

@@ -2,8 +2,10 @@
 
 use super::changes::{self, Change};
 use super::command::ViewMode;
+use super::comparison::Comparison;
 use super::jobs::Handle;
 use super::tables::{self, ChangeRow};
+use crate::diff::{self, Diff};
 use crate::ir::{GraphId, NodeId};
 use crate::pipeline::{Run, State};
 use crate::scene::{Mark, Overlay, Picture, Place, Scene, View};
@@ -24,6 +26,8 @@ pub struct PictureRequest {
     pub initial: Arc<State>,
     pub run: Option<Arc<Run>>,
     pub changes: Arc<[Change]>,
+    /// A second file, shown in place of the run's result.
+    pub comparison: Option<Arc<Comparison>>,
     pub step: u32,
     pub view: ViewMode,
     pub open: BTreeSet<Place>,
@@ -100,15 +104,21 @@ impl PictureRequest {
         Some(shown)
     }
 
-    /// All that is shown but the pictures: what depends on the run and the step alone.
+    /// All that is shown but the pictures: what depends on the second file, or on the run and the step, alone.
     fn look(&self) -> Shown {
+        if let Some(comparison) = &self.comparison {
+            return self.difference(comparison.state.clone(), &comparison.diff, &[]);
+        }
         let state = match &self.run {
             Some(run) if self.step > 0 => Arc::new(run.state_at(self.step)),
             _ => self.initial.clone(),
         };
+        let diff = diff::by_id(&self.initial.model, &state.model);
         let changes = &self.changes[..(self.step as usize).min(self.changes.len())];
-        let marks = changes::marks(&self.initial.model, &state.model, changes);
-        let stops = changes::stops(&self.initial.model, &state.model, &marks);
+        self.difference(state, &diff, changes)
+    }
+
+    fn difference(&self, state: Arc<State>, diff: &Diff, changes: &[Change]) -> Shown {
         let mut operators: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for graph in state.model.live_graphs() {
             for (_, node) in state.model.nodes_of(graph) {
@@ -120,20 +130,23 @@ impl PictureRequest {
             step: self.step,
             before: None,
             after: None,
-            changes: tables::change_rows(&self.initial, &state, changes, &marks, &stops),
+            changes: tables::change_rows(&self.initial, &state, diff, changes),
             badges: self.badges(&state),
             badges_of: self.badges_of.clone(),
             nodes: operators.values().sum(),
             operators: Arc::new(operators),
-            marks: Arc::new(marks),
-            stops: stops.into(),
+            marks: Arc::new(changes::marks(diff)),
+            stops: diff.nodes.iter().filter_map(changes::node_of).collect(),
             state,
             seconds: 0.0,
         }
     }
 
     fn badges(&self, state: &State) -> Arc<BTreeMap<NodeId, Arc<str>>> {
-        Arc::new(changes::badges(state, &self.changes, self.badges_of.as_deref()))
+        match self.comparison {
+            Some(_) => Arc::default(),
+            None => Arc::new(changes::badges(state, &self.changes, self.badges_of.as_deref())),
+        }
     }
 }
 

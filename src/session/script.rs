@@ -53,6 +53,10 @@ pub enum Theme {
 pub struct Expect {
     /// Name of the open document; empty for none.
     pub document: Option<String>,
+    /// Name of the second file; empty when none is compared.
+    pub compared: Option<String>,
+    /// Nodes that differ.
+    pub changes: Option<usize>,
     pub steps: Option<u32>,
     /// Step that is looked at.
     pub step: Option<u32>,
@@ -115,6 +119,13 @@ pub fn check(session: &Session, expect: &Expect) -> Result<(), String> {
         _ => Ok(()),
     };
     equal("document", expect.document.clone(), document.map_or(String::new(), |d| d.name.clone()))?;
+    let compared = session.comparison().map_or(String::new(), |c| c.name.clone());
+    equal("compared", expect.compared.clone(), compared)?;
+    equal(
+        "changes",
+        expect.changes.map(|n| n.to_string()),
+        shown.map_or(0, |s| s.changes.len()).to_string(),
+    )?;
     equal("steps", expect.steps.map(|n| n.to_string()), document.map_or(0, |d| d.step_count()).to_string())?;
     equal("step", expect.step.map(|n| n.to_string()), session.step().to_string())?;
     equal("nodes", expect.nodes.map(|n| n.to_string()), model.map_or(0, |m| m.node_count()).to_string())?;

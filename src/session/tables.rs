@@ -2,11 +2,12 @@
 //! or the picture, because a large model has tens of thousands of rows.
 
 use super::changes::{self, Change};
-use crate::ir::{Node, NodeId};
+use crate::diff::{self, Diff, NodeChange};
+use crate::ir::NodeId;
 use crate::pipeline::log::{Event, Kind, Outcome};
 use crate::pipeline::{Run, State};
 use crate::scene::Mark;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One rewrite.
@@ -78,75 +79,42 @@ fn step_row(c: &Change) -> StepRow {
     }
 }
 
-/// What differs between the model as imported and `state`, which `changes` led to: a row for each of `stops`.
-pub fn change_rows(
-    initial: &State,
-    state: &State,
-    changes: &[Change],
-    marks: &BTreeMap<NodeId, Mark>,
-    stops: &[NodeId],
-) -> Arc<[ChangeRow]> {
+/// What differs between two states, a row for each node in graph order. `steps` led from the one to the other, if steps
+/// did.
+pub fn change_rows(before: &State, after: &State, diff: &Diff, steps: &[Change]) -> Arc<[ChangeRow]> {
     let mut last: BTreeMap<NodeId, &Arc<str>> = BTreeMap::new();
-    for change in changes {
-        let all = [&change.added, &change.removed, &change.changed, &change.rewired];
+    for step in steps {
+        let all = [&step.added, &step.removed, &step.changed, &step.rewired];
         for node in all.into_iter().flatten() {
-            last.insert(*node, &change.pass);
+            last.insert(*node, &step.pass);
         }
     }
-    let row = |node: &NodeId| {
-        let mark = marks.get(node).copied().unwrap_or_default();
-        let model = if mark == Mark::Removed { &initial.model } else { &state.model };
+    let row = |change: &NodeChange| {
+        let node = changes::node_of(change)?;
+        let model = if change.after.is_some() { &after.model } else { &before.model };
         Some(ChangeRow {
-            mark,
-            operator: model.get_node(*node)?.op_type.clone(),
-            name: model.node_label(*node),
-            detail: detail(initial, state, *node, mark),
-            pass: last.get(node).map(|pass| (*pass).clone()),
-            node: *node,
+            mark: changes::mark_of(change.mark),
+            operator: model.get_node(node)?.op_type.clone(),
+            name: model.node_label(node),
+            detail: detail(before, after, change),
+            pass: last.get(&node).map(|pass| (*pass).clone()),
+            node,
         })
     };
-    stops.iter().filter_map(row).collect()
+    diff.nodes.iter().filter_map(row).collect()
 }
 
 /// What is different about a node, in a few words.
-fn detail(initial: &State, state: &State, node: NodeId, mark: Mark) -> String {
-    let (old, new) = (initial.model.get_node(node), state.model.get_node(node));
-    match (mark, old, new) {
-        (Mark::Changed | Mark::Rewired, Some(old), Some(new)) => {
-            let mut parts = Vec::new();
-            if old.op_type != new.op_type {
-                parts.push(format!("{} → {}", old.op_type, new.op_type));
-            }
-            let inputs =
-                (0..old.inputs.len().max(new.inputs.len())).filter(|&i| old.input(i) != new.input(i));
-            let inputs: Vec<String> = inputs.map(|i| i.to_string()).collect();
-            if !inputs.is_empty() {
-                let noun = if inputs.len() == 1 { "input" } else { "inputs" };
-                parts.push(format!("other {noun} {}", inputs.join(", ")));
-            }
-            let text = |n: &Node, name: &str, model| {
-                n.attribute(name).map(|v| super::inspect::attribute_text(model, v))
-            };
-            let names: BTreeSet<&str> =
-                old.attributes.iter().chain(&new.attributes).map(|a| &*a.name).collect();
-            for name in names {
-                let was = text(old, name, &initial.model);
-                let is = text(new, name, &state.model);
-                if was != is {
-                    let none = || "none".to_owned();
-                    let (was, is) = (was.unwrap_or_else(none), is.unwrap_or_else(none));
-                    parts.push(format!("{name} {was} → {is}"));
-                }
-            }
-            parts.join(" · ")
-        }
-        (Mark::Added, _, Some(_)) => {
-            let origins = state.provenance.origins(node);
-            let names: Vec<String> = origins.iter().take(4).map(|o| initial.model.node_label(*o)).collect();
-            if names.is_empty() { String::new() } else { format!("from {}", names.join(", ")) }
-        }
-        _ => String::new(),
+fn detail(before: &State, after: &State, change: &NodeChange) -> String {
+    if let (diff::Mark::Added, Some(node)) = (change.mark, change.after) {
+        let origins = after.provenance.origins(node);
+        let known = origins.iter().filter(|o| before.model.get_node(**o).is_some());
+        let names: Vec<String> = known.take(4).map(|o| before.model.node_label(*o)).collect();
+        return if names.is_empty() { String::new() } else { format!("from {}", names.join(", ")) };
     }
+    let parts: Vec<String> =
+        change.what.iter().map(|what| diff::sentence(&before.model, &after.model, what)).collect();
+    parts.join(" · ")
 }
 
 fn log_row(event: &Event) -> LogRow {

@@ -1,5 +1,6 @@
 //! Doing commands: what is quick at once, the rest as jobs whose outcomes are taken in later.
 
+use super::comparison::Comparison;
 use super::document::{self, Document, Opened, Preview, ProblemRow, Source};
 use super::jobs::{Handle, Kind};
 use super::pictures::{PictureRequest, Scenes, Shown};
@@ -21,6 +22,10 @@ use std::time::Instant;
 /// Result of a job.
 pub(super) enum Outcome {
     Opened(Result<Box<Opened>, (String, String)>),
+    Compared {
+        seconds: f64,
+        found: Result<Box<Comparison>, (String, String)>,
+    },
     Ran {
         run: Arc<Run>,
         lists: RunLists,
@@ -42,6 +47,7 @@ pub(super) enum Outcome {
 pub(super) fn title(command: &Command) -> Option<String> {
     match command {
         Command::Open { path } => Some(format!("Opening {}", path.display())),
+        Command::Compare { path } => Some(format!("Comparing with {}", path.display())),
         Command::OpenSample { name } => Some(format!("Opening the sample '{name}'")),
         Command::LoadPipeline { path } => Some(format!("Reading the pipeline from {}", path.display())),
         Command::SavePipeline { path } => Some(format!("Writing the pipeline to {}", path.display())),
@@ -59,6 +65,8 @@ impl Session {
             Command::Open { path } => self.open_file(path),
             Command::OpenSample { name } => return self.open_sample(&name),
             Command::Close => self.close(),
+            Command::Compare { path } => self.start_comparison(path)?,
+            Command::CloseComparison => self.end_comparison()?,
             Command::SavePipeline { path } => {
                 let text = self.need_document()?.config.to_toml();
                 write_text(&path, &text)?;
@@ -173,6 +181,21 @@ impl Session {
         });
     }
 
+    fn start_comparison(&mut self, path: PathBuf) -> Result<(), String> {
+        let initial = self.need_document()?.initial.clone();
+        let title = format!("Comparing with {}", path.display());
+        self.jobs.start(Kind::Open, title.clone(), move |handle| {
+            handle.say("reading and matching nodes".into());
+            let clock = Instant::now();
+            let found = Comparison::read(&initial, &path).map(Box::new).map_err(|text| (title, text));
+            match handle.is_cancelled() {
+                true => Outcome::Nothing,
+                false => Outcome::Compared { seconds: clock.elapsed().as_secs_f64(), found },
+            }
+        });
+        Ok(())
+    }
+
     fn open_sample(&mut self, name: &str) -> Result<(), String> {
         let samples = crate::samples::all();
         let sample = samples.iter().find(|s| s.name == name).ok_or_else(|| {
@@ -199,11 +222,12 @@ impl Session {
     fn close(&mut self) {
         self.jobs.cancel_all();
         self.document = None;
+        self.comparison = None;
         self.forget_view();
         self.notice = None;
     }
 
-    fn forget_view(&mut self) {
+    pub(super) fn forget_view(&mut self) {
         self.open.clear();
         self.first_look.clear();
         self.selected = None;
@@ -248,6 +272,7 @@ impl Session {
             initial: document.initial.clone(),
             run: document.run().cloned(),
             changes: document.lists.changes.clone(),
+            comparison: self.comparison.clone(),
             step,
             view: self.view,
             open: self.open.clone(),
@@ -294,6 +319,7 @@ impl Session {
     }
 
     fn start_save(&mut self, path: PathBuf) -> Result<(), String> {
+        self.not_comparing()?;
         let step = self.step();
         let source = self.path().cloned();
         let document = self.need_document()?;
@@ -360,7 +386,12 @@ impl Session {
                 self.start_picture();
                 self.start_run();
             }
-            Outcome::Opened(Err((title, text))) => self.card(title, text),
+            Outcome::Opened(Err((title, text))) | Outcome::Compared { found: Err((title, text)), .. } => {
+                self.card(title, text);
+            }
+            Outcome::Compared { found: Ok(comparison), seconds } => {
+                self.begin_comparison(*comparison, seconds);
+            }
             Outcome::Ran { run, lists, config } => {
                 for failure in run.passes.iter().flat_map(|p| p.failures.iter().map(move |f| (&p.pass, f))) {
                     let (pass, failure) = failure;

@@ -4,7 +4,7 @@
 use egui::{Align, Button, Layout, RichText, Ui};
 
 use super::widgets::{cut, seconds_text};
-use crate::gui::rows::{Crumb, JobRow, StepRow};
+use crate::gui::rows::{Compared, Crumb, JobRow, StepRow};
 use crate::gui::theme::{Palette, mark_dashes, size};
 use crate::gui::verbs::{Menu, Verb};
 use crate::scene::family::FAMILIES;
@@ -163,6 +163,43 @@ fn crumbs_between(ui: &mut Ui, crumbs: &[Crumb]) -> Option<Option<Place>> {
     let names: Vec<&str> = crumbs.iter().map(|crumb| &*crumb.text).collect();
     response.response.on_hover_text(names.join(" › "));
     went
+}
+
+/// Says which two files are compared and in what they differ; gives the verb that was picked.
+pub fn comparison_ui(ui: &mut Ui, first: &str, compared: &Compared) -> Option<Verb> {
+    let palette = Palette::of(ui);
+    let mut picked = None;
+    let close = Verb::CloseComparison;
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let button = ui.button(close.text());
+            if button.on_hover_text(format!("{}  {}", close.help(), close.key_text(ui.ctx()))).clicked() {
+                picked = Some(close);
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let weak = |text: &str| RichText::new(text).color(palette.weak);
+                let most = if ui.available_width() < 640.0 { 18 } else { 40 };
+                let name =
+                    |text: &str| RichText::new(super::shortened(text, most)).color(palette.text).strong();
+                ui.label(weak("Before"));
+                ui.label(name(first)).on_hover_text(first);
+                ui.label(weak("⇄  After"));
+                ui.label(name(&compared.name)).on_hover_text(&compared.path);
+                ui.label(weak("·"));
+                cut(ui, RichText::new(&compared.summary).color(palette.text))
+                    .on_hover_text(&compared.summary);
+                if let [line, more @ ..] = compared.model.as_slice() {
+                    let text = match more.len() {
+                        0 => line.clone(),
+                        n => format!("{line}, and {n} more"),
+                    };
+                    ui.label(weak("·"));
+                    cut(ui, weak(&text)).on_hover_text(compared.model.join("\n"));
+                }
+            });
+        });
+    });
+    picked
 }
 
 /// The slider over the rewrites: gives the step to show. `step` is the one that is shown; as many as there are means the

@@ -34,6 +34,8 @@ pub enum Ask {
 
 /// What the tables show.
 pub struct Tables<'a> {
+    /// Two files are compared: the changes lead from the one to the other.
+    pub compared: bool,
     pub changes: &'a [ChangeRow],
     pub steps: &'a [StepRow],
     pub log: &'a [LogRow],
@@ -100,7 +102,11 @@ pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<A
                     crate::scene::palette::mark_name(c.mark)
                 ))
             });
-            table(ui, &shown, ("No changes", "The pipeline leaves this model as it is"), |ui, i| {
+            let nothing = match tables.compared {
+                true => ("No changes", "The two models have the same nodes"),
+                false => ("No changes", "The pipeline leaves this model as it is"),
+            };
+            table(ui, &shown, nothing, |ui, i| {
                 change_ui(ui, &tables.changes[i], i, tables.change == Some(i), &mut asks);
             });
         }
@@ -108,7 +114,11 @@ pub fn bottom_ui(ui: &mut Ui, state: &mut BottomState, tables: &Tables) -> Vec<A
             let shown = positions(tables.steps, words.is_empty(), |s| {
                 fits(format!("{} {} {}", s.pass, s.what, s.name))
             });
-            table(ui, &shown, ("No rewrites", "Switch on a pass that finds something"), |ui, i| {
+            let nothing = match tables.compared {
+                true => ("No rewrites", "A second file does not say how it was made"),
+                false => ("No rewrites", "Switch on a pass that finds something"),
+            };
+            table(ui, &shown, nothing, |ui, i| {
                 step_ui(ui, &tables.steps[i], tables.step, &mut asks);
             });
         }
