@@ -7,6 +7,7 @@
 use super::window::Window;
 use crate::engine::Fault;
 use crate::engine::embedded::call::Call;
+use crate::engine::embedded::vector_math::widest;
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -139,44 +140,23 @@ fn lay_out(out: &mut [f32], plane: &[f32], window: &Window, grids: &Grids) {
     }
 }
 
-/// Sums over all taps in the widest registers that the processor has.
+/// Sums over all taps.
 fn sum(out: &mut [f32], grids: &[f32], taps: &[usize], weights: &[f32], bias: f32) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the feature was just found.
-            return unsafe { sum_avx512(out, grids, taps, weights, bias) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the features were just found.
-            return unsafe { sum_avx2(out, grids, taps, weights, bias) };
-        }
-    }
-    sums::<{ cfg!(target_arch = "aarch64") }>(out, grids, taps, weights, bias);
+    widest(
+        #[inline(always)]
+        || sums(out, grids, taps, weights, bias),
+    );
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn sum_avx512(out: &mut [f32], grids: &[f32], taps: &[usize], weights: &[f32], bias: f32) {
-    sums::<true>(out, grids, taps, weights, bias);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn sum_avx2(out: &mut [f32], grids: &[f32], taps: &[usize], weights: &[f32], bias: f32) {
-    sums::<true>(out, grids, taps, weights, bias);
-}
-
-/// `FUSED` where one instruction multiplies and adds.
 #[inline(always)]
-fn sums<const FUSED: bool>(out: &mut [f32], grids: &[f32], taps: &[usize], weights: &[f32], bias: f32) {
+fn sums(out: &mut [f32], grids: &[f32], taps: &[usize], weights: &[f32], bias: f32) {
     for (block, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let mut acc = [bias; LANES];
         for (start, weight) in taps.iter().zip(weights) {
             let start = start + block * LANES;
             let Some(from) = grids[start..].first_chunk::<LANES>() else { continue };
             for (a, v) in acc.iter_mut().zip(from) {
-                *a = if FUSED { weight.mul_add(*v, *a) } else { *a + weight * *v };
+                *a = weight.mul_add(*v, *a);
             }
         }
         *out = acc;

@@ -102,6 +102,15 @@ impl Planes {
         let kernel = kernel.ok_or_else(|| Fault::Invalid("kernel_shape is negative".into()))?;
         let rounding = if call.attributes.int("ceil_mode", 0)? != 0 { Rounding::Up } else { Rounding::Down };
         let window = Window::new(&call.attributes, space, &kernel, rounding)?;
+        // Whether such a window starts inside or at the border is told differently by the runtimes.
+        let same = call.attributes.text("auto_pad", "NOTSET")?.starts_with("SAME");
+        let gap = |axis: usize| {
+            window.output[axis].saturating_sub(1) * window.strides[axis] + window.reach(axis)
+                < window.input[axis]
+        };
+        if same && (0..3).any(gap) {
+            return call.unsupported("auto_pad of windows that leave elements between them");
+        }
         let mut dims = x.dims()[..2].to_vec();
         dims.extend_from_slice(window.output_dims());
         Ok(Planes { dims, window })

@@ -101,10 +101,15 @@ fn spread(call: &Call, space: &[usize], kernel: &[usize]) -> Result<Window, Faul
         let size = window.input[axis];
         let stride = window.strides[axis];
         let full = size.saturating_sub(1) * stride + window.reach(axis) + at(added, axis)?.unwrap_or(0);
+        let given = at(wanted, axis)?;
         let wanted = match auto {
-            "SAME_UPPER" | "SAME_LOWER" => Some(at(wanted, axis)?.unwrap_or(size * stride)),
-            _ => at(wanted, axis)?,
+            "SAME_UPPER" | "SAME_LOWER" => Some(given.unwrap_or(size * stride)),
+            _ => given,
         };
+        if auto.starts_with("SAME") && given.is_none() && size * stride > full {
+            // The standard gives input · stride, ONNX Runtime only what the windows reach.
+            return call.unsupported("auto_pad of windows that leave gaps in the output");
+        }
         let output = match (wanted, auto) {
             (Some(output), _) => {
                 let padding = full.saturating_sub(output);

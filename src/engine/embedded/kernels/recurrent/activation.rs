@@ -27,19 +27,29 @@ enum Kind {
     Softplus,
 }
 
-/// Names, and what alpha and beta are when they are not given; `None` where the function has no such parameter.
-const KINDS: [(&str, Kind, Option<f64>, Option<f64>); 11] = [
-    ("Relu", Kind::Relu, None, None),
-    ("Tanh", Kind::Tanh, None, None),
-    ("Sigmoid", Kind::Sigmoid, None, None),
-    ("Affine", Kind::Affine, Some(1.0), Some(0.0)),
-    ("LeakyRelu", Kind::LeakyRelu, Some(0.01), None),
-    ("ThresholdedRelu", Kind::ThresholdedRelu, Some(1.0), None),
-    ("ScaledTanh", Kind::ScaledTanh, Some(1.0), Some(1.0)),
-    ("HardSigmoid", Kind::HardSigmoid, Some(0.2), Some(0.5)),
-    ("Elu", Kind::Elu, Some(1.0), None),
-    ("Softsign", Kind::Softsign, None, None),
-    ("Softplus", Kind::Softplus, None, None),
+/// Whether a function has a parameter, and what it is when it is not given.
+#[derive(Clone, Copy)]
+enum Parameter {
+    Absent,
+    Optional(f64),
+    /// The standard has no operator of this name that a default could be taken from.
+    Needed,
+}
+use Parameter::{Absent, Needed, Optional};
+
+/// Names, alpha and beta; the defaults are those of the operators of the same name.
+const KINDS: [(&str, Kind, Parameter, Parameter); 11] = [
+    ("Relu", Kind::Relu, Absent, Absent),
+    ("Tanh", Kind::Tanh, Absent, Absent),
+    ("Sigmoid", Kind::Sigmoid, Absent, Absent),
+    ("Affine", Kind::Affine, Needed, Needed),
+    ("LeakyRelu", Kind::LeakyRelu, Optional(0.01), Absent),
+    ("ThresholdedRelu", Kind::ThresholdedRelu, Optional(1.0), Absent),
+    ("ScaledTanh", Kind::ScaledTanh, Needed, Needed),
+    ("HardSigmoid", Kind::HardSigmoid, Optional(0.2), Optional(0.5)),
+    ("Elu", Kind::Elu, Optional(1.0), Absent),
+    ("Softsign", Kind::Softsign, Absent, Absent),
+    ("Softplus", Kind::Softplus, Absent, Absent),
 ];
 
 impl<T: Real> Activation<T> {
@@ -58,9 +68,16 @@ impl<T: Real> Activation<T> {
         }
         let mut alphas = attributes.floats("activation_alpha")?.unwrap_or(&[]).iter();
         let mut betas = attributes.floats("activation_beta")?.unwrap_or(&[]).iter();
-        let parameter = |given: &mut std::slice::Iter<f32>, default: Option<f64>| match default {
-            None => T::default(),
-            Some(default) => T::from_f64(given.next().map_or(default, |v| f64::from(*v))),
+        let parameter = |given: &mut std::slice::Iter<f32>, parameter: Parameter| -> Result<T, Fault> {
+            Ok(T::from_f64(match parameter {
+                Absent => 0.0,
+                Optional(default) => given.next().map_or(default, |v| f64::from(*v)),
+                Needed => {
+                    let message = "activations Affine and ScaledTanh have no kernel without alpha and beta";
+                    let given = given.next().ok_or_else(|| Fault::Unsupported(message.into()))?;
+                    f64::from(*given)
+                }
+            }))
         };
         names
             .iter()
@@ -70,8 +87,8 @@ impl<T: Real> Activation<T> {
                     *known.ok_or_else(|| Fault::Invalid(format!("activation {name} is not known")))?;
                 Ok(Activation {
                     kind,
-                    alpha: parameter(&mut alphas, alpha),
-                    beta: parameter(&mut betas, beta),
+                    alpha: parameter(&mut alphas, alpha)?,
+                    beta: parameter(&mut betas, beta)?,
                 })
             })
             .collect()
