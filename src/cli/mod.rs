@@ -5,6 +5,7 @@
 //! its keys are documented at the verb's report type and in the README, and keep their order.
 
 pub mod diff;
+pub mod engines;
 pub mod extract;
 mod failure;
 pub mod inspect;
@@ -16,6 +17,7 @@ mod start;
 mod terminal;
 pub mod text;
 
+use crate::engine::onnxruntime;
 use crate::pipeline::config::nearest;
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -52,6 +54,10 @@ enum Verb {
     Diff(diff::Arguments),
     Extract(extract::Arguments),
     Text(text::Arguments),
+    Engines(engines::Arguments),
+    /// The process that runs ONNX Runtime for another passlens
+    #[command(name = onnxruntime::VERB, hide = true)]
+    OnnxRuntime(engines::Process),
 }
 
 /// How a verb ended.
@@ -122,6 +128,8 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<Answer, Failure> {
         Some(Verb::Diff(arguments)) => diff::run(&arguments),
         Some(Verb::Extract(arguments)) => extract::run(&arguments),
         Some(Verb::Text(arguments)) => text::run(&arguments),
+        Some(Verb::Engines(arguments)) => engines::run(&arguments),
+        Some(Verb::OnnxRuntime(arguments)) => engines::serve(&arguments),
         None => {
             line.model.as_deref().map_or(Ok(()), no_verb)?;
             start::run(line.model.as_deref())

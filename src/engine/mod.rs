@@ -4,11 +4,18 @@
 //! the standard. Integer, bool, float64, half-precision and shape-like operators are its own code, because libraries
 //! that run models were measured to be silently wrong there (int64 by way of int32, float64 by way of float32); only
 //! heavy float32 kernels come from a library, behind one file.
+//!
+//! [`onnxruntime`] is the user's own ONNX Runtime in a child process, [`command`] a program of the user's that runs a
+//! model wherever it likes; [`by_name`] gives any of the three.
 
+pub mod archive;
 pub mod array;
+pub mod choose;
+pub mod command;
 pub mod embedded;
 pub mod fault;
 pub mod narrow;
+pub mod onnxruntime;
 
 use crate::ir::{Model, NodeId, Text, ValueId};
 use smallvec::SmallVec;
@@ -16,6 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 pub use array::{Array, Value};
+pub use choose::by_name;
 pub use embedded::Embedded;
 pub use fault::{EngineError, Fault};
 
@@ -62,6 +70,17 @@ pub trait Engine: Send + Sync {
 pub trait Prepared: Send {
     /// One run.
     fn run(&mut self, inputs: &Inputs, request: &mut Request) -> Result<Outcome, EngineError>;
+
+    /// Several runs with the same inputs, one after the other. Engines that take times of a whole session only are much
+    /// faster here than run by run.
+    fn run_many(
+        &mut self,
+        inputs: &Inputs,
+        request: &mut Request,
+        runs: u32,
+    ) -> Result<Vec<Outcome>, EngineError> {
+        (0..runs).map(|_| self.run(inputs, request)).collect()
+    }
 
     /// Bytes that the prepared model holds between runs: weights in the engine's own form.
     fn resident_bytes(&self) -> u64;

@@ -2,6 +2,7 @@
 
 pub mod attributes;
 pub mod calls;
+pub mod copy;
 pub mod datum;
 pub mod export;
 pub mod external;
