@@ -15,6 +15,7 @@ pub fn beside(first: &BlockTree, (model, second): (&Model, &BlockTree)) -> Block
         second,
         blocks: first.iter().map(|(_, block)| block.clone()).collect(),
         copies: BTreeMap::new(),
+        spilled: BTreeMap::new(),
         joined: BTreeMap::new(),
     };
     let homes = homes(first, second);
@@ -91,6 +92,8 @@ struct Merging<'a> {
     blocks: Vec<Block>,
     /// Where each block of the second tree is: itself, copied, or the block of the first that stands for it.
     copies: BTreeMap<BlockId, BlockId>,
+    /// Copies of blocks that have another block standing for them, for what is loose there.
+    spilled: BTreeMap<BlockId, BlockId>,
     /// Block of each node that only the second model has.
     joined: BTreeMap<NodeId, BlockId>,
 }
@@ -122,11 +125,17 @@ impl Merging<'_> {
 
     /// Puts a node that only the second model has into its copied block, or into the block of its neighbours.
     fn join(&mut self, id: NodeId, node: &Node) {
-        let own = self.second.block_of(id).and_then(|b| self.copies.get(&b)).copied();
-        let block = if own.is_some_and(|b| self.is_copy(b)) {
-            own
-        } else {
-            self.deeper(own, self.among_neighbours(node))
+        let second = self.second.block_of(id);
+        let own = second.and_then(|b| self.copies.get(&b)).copied();
+        let block = match own.is_some_and(|b| self.is_copy(b)) {
+            true => own,
+            false => self.deeper(own, self.among_neighbours(node)),
+        };
+        // Better in a block of its own than loose in the graph, or in one that holds far more than that.
+        let fits = |b: BlockId| self.around(b).nth(1).is_some() && second.is_some_and(|s| self.fits(s, b));
+        let block = match block {
+            Some(block) if fits(block) => Some(block),
+            loose => second.and_then(|s| self.spill(s)).or(loose),
         };
         let Some(block) = block else { return };
         self.joined.insert(id, block);
@@ -138,6 +147,27 @@ impl Merging<'_> {
             b.nodes += 1;
             around = b.parent;
         }
+    }
+
+    /// A copy of a block of the second tree, and of those around it, for nodes that have no place in the first's blocks;
+    /// `None` for a graph's own block.
+    fn spill(&mut self, id: BlockId) -> Option<BlockId> {
+        if let Some(known) = self.spilled.get(&id) {
+            return Some(*known);
+        }
+        let block = self.second.get(id)?;
+        let outer = block.parent?;
+        let known = self.copies.get(&outer).copied().filter(|b| self.fits(outer, *b));
+        let outer = known.or_else(|| self.spill(outer)).or_else(|| self.first.root(block.graph));
+        let new = self.copy(id, block, outer);
+        self.spilled.insert(id, new);
+        Some(new)
+    }
+
+    /// The block may stand for that one of the second tree: it is a copy, or not many times as large.
+    fn fits(&self, second: BlockId, block: BlockId) -> bool {
+        let size = self.second.get(second).map_or(0, |b| b.nodes);
+        self.is_copy(block) || self.blocks.get(block.0 as usize).is_some_and(|b| b.nodes <= 4 * size)
     }
 
     /// The lowest block that holds everything which the node reads from and gives to, as far as that has its place.
@@ -170,5 +200,71 @@ impl Merging<'_> {
     fn deeper(&self, a: Option<BlockId>, b: Option<BlockId>) -> Option<BlockId> {
         let depth = |block: Option<BlockId>| block.map_or(0, |b| self.around(b).count());
         if depth(a) > depth(b) { a } else { b.or(a) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::Facts;
+    use crate::ir::{Builder, Counterparts, ElementType};
+
+    /// Layers by name, each an Exp and two more: what the exporter's node names say.
+    fn layers(names: &[&str], operators: [&str; 3]) -> Model {
+        let mut b = Builder::new("layers", 17);
+        let mut at = b.input("x", ElementType::FLOAT, &[2.into()]);
+        for name in names {
+            for (k, operator) in operators.iter().enumerate() {
+                at = b.op(operator, &[at]).named(&format!("/{name}/{operator}_{k}")).one();
+            }
+        }
+        b.output_as(at, "y", ElementType::FLOAT, &[2.into()]);
+        b.finish().unwrap()
+    }
+
+    fn tree(model: &Model) -> BlockTree {
+        crate::blocks::build(model, &Facts::infer(model))
+    }
+
+    fn nodes(model: &Model) -> Vec<NodeId> {
+        model.nodes_of(model.main()).map(|(id, _)| id).collect()
+    }
+
+    #[test]
+    fn own_blocks_are_copied_and_single_nodes_join_their_neighbours() {
+        let first = layers(&["a", "b"], ["Exp", "Neg", "Tanh"]);
+        let second = layers(&["a", "b", "c"], ["Exp", "Abs", "Tanh"]);
+        let (of_first, of_second) = (nodes(&first), nodes(&second));
+        // Layers a and b are common but for the middle node; c is new.
+        let common = [0, 2, 3, 5].map(|k| (of_second[k], of_first[k]));
+        let counterparts = Counterparts { nodes: common.into(), ..Counterparts::default() };
+        let model = second.beside(&first, &counterparts).model;
+        let (before, after) = (tree(&first), tree(&model));
+        let both = beside(&before, (&model, &after));
+        let paths: Vec<String> =
+            nodes(&model).into_iter().map(|n| both.path(both.block_of(n).expect("a block"))).collect();
+        assert_eq!(paths, ["a", "a", "a", "b", "b", "b", "c", "c", "c"]);
+        assert_eq!(
+            both.path(both.block_of(of_first[1]).expect("a block")),
+            "a",
+            "what is gone keeps its place"
+        );
+        for (id, block) in before.iter() {
+            assert_eq!((both.block(id).graph, both.path(id)), (block.graph, before.path(id)));
+        }
+    }
+
+    #[test]
+    fn what_is_loose_stays_in_its_own_block() {
+        let first = layers(&["a", "b"], ["Exp", "Neg", "Tanh"]);
+        let second = layers(&["c", "d"], ["Exp", "Abs", "Tanh"]);
+        let (of_first, of_second) = (nodes(&first), nodes(&second));
+        // The ends of one layer are matched with nodes of two others, so the middle is between these.
+        let common = [(of_second[0], of_first[0]), (of_second[2], of_first[5])];
+        let counterparts = Counterparts { nodes: common.into(), ..Counterparts::default() };
+        let model = second.beside(&first, &counterparts).model;
+        let both = beside(&tree(&first), (&model, &tree(&model)));
+        let middle = nodes(&model)[1];
+        assert_eq!(both.path(both.block_of(middle).expect("a block")), "c");
     }
 }
