@@ -52,3 +52,19 @@ impl Target {
         Array::of(self.element, dims, storage)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_are_rounded_to_even_before_the_zero_point_is_added() {
+        let target = Target::of(&Array::scalar(1u8)).unwrap();
+        let levels = [0.5f32, 1.5, 2.5, -0.5, -1.5, 1e9, -1e9, f32::INFINITY, f32::NAN];
+        let levels: Vec<i32> = levels.into_iter().map(|q| target.level(q)).collect();
+        assert_eq!(levels, [1, 3, 3, 1, 0, 255, 0, 255, 0]);
+        let target = Target::of(&Array::scalar(-128i8)).unwrap();
+        assert_eq!([254.5f32, 255.5, -0.1].map(|q| target.level(q)), [126, 127, -128]);
+        assert_eq!([254.5f64, 255.5, -0.1].map(|q| target.level(q)), [126, 127, -128]);
+    }
+}

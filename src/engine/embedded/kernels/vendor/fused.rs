@@ -8,6 +8,7 @@ use crate::engine::embedded::kernels::standard;
 use crate::engine::embedded::products::Matrix;
 use crate::engine::fault::Fault;
 use smallvec::smallvec;
+use std::borrow::Cow;
 
 /// A function that is applied to every element of a result.
 enum Activation<T> {
@@ -129,29 +130,51 @@ pub fn gemm(call: &mut Call) -> Result<Outputs, Fault> {
     activated(call, result, &parameters, None)
 }
 
-/// FusedMatMul (com.microsoft 1): MatMul of operands whose last two axes may be exchanged, times a factor.
+/// An operand of FusedMatMul.
+struct Operand<'a, T: Real> {
+    values: Cow<'a, [T]>,
+    /// Dimensions after all exchanges.
+    dims: Vec<usize>,
+    /// True when the last two axes of the elements are still to be exchanged.
+    turned: bool,
+}
+
+impl<'a, T: Real> Operand<'a, T> {
+    fn of(call: &'a Call, index: usize, batch: &str, last: &str) -> Result<Operand<'a, T>, Fault> {
+        let array = call.input(index)?;
+        let (mut values, mut dims) = (T::load(array)?, array.dims().to_vec());
+        let rank = dims.len();
+        // The first axis goes behind those of the batch: (first, batch, last) becomes (batch, first, last).
+        if call.attributes.int(batch, 0)? != 0 && rank > 2 {
+            let (first, width) = (dims[0], dims[rank - 1]);
+            let between: usize = dims[1..rank - 1].iter().product();
+            let mut moved = call.vec::<T>(&dims)?;
+            for (m, f) in (0..between).flat_map(|m| (0..first).map(move |f| (m, f))) {
+                moved.extend_from_slice(&values[(f * between + m) * width..][..width]);
+            }
+            dims[..rank - 1].rotate_left(1);
+            values = Cow::Owned(moved);
+        }
+        let turned = call.attributes.int(last, 0)? != 0 && rank > 1;
+        if turned {
+            dims.swap(rank - 2, rank - 1);
+        }
+        Ok(Operand { values, dims, turned })
+    }
+}
+
+/// FusedMatMul (com.microsoft 1): MatMul of operands whose first axis may be moved behind the batch and whose last two
+/// may be exchanged, times a factor.
 pub fn matmul(call: &mut Call) -> Result<Outputs, Fault> {
     fn run<T: Real>(call: &mut Call) -> Result<Outputs, Fault> {
-        for name in ["transBatchA", "transBatchB"] {
-            if call.attributes.int(name, 0)? != 0 {
-                return call.unsupported(name);
-            }
-        }
-        let (a, b) = (call.input(0)?, call.input(1)?);
-        let turned = |array: &Array, name: &str| -> Result<(Vec<usize>, bool), Fault> {
-            let mut dims = array.dims().to_vec();
-            let turned = call.attributes.int(name, 0)? != 0 && dims.len() > 1;
-            if turned {
-                let rank = dims.len();
-                dims.swap(rank - 2, rank - 1);
-            }
-            Ok((dims, turned))
-        };
-        let ((left, left_turned), (right, right_turned)) = (turned(a, "transA")?, turned(b, "transB")?);
-        let shapes = Shapes::of(&left, &right)?;
+        let (a, b) = (
+            Operand::<T>::of(call, 0, "transBatchA", "transA")?,
+            Operand::of(call, 1, "transBatchB", "transB")?,
+        );
+        let element = call.input(0)?.element();
+        let shapes = Shapes::of(&a.dims, &b.dims)?;
         let Shapes { rows, depth, columns, .. } = shapes;
         let alpha = T::from_f64(f64::from(call.attributes.float("alpha", 1.0)?));
-        let (x, y) = (T::load(a)?, T::load(b)?);
         let mut out = call.vec::<T>(&shapes.dims)?;
         let matrix = |data, turned: bool, rows: usize, columns: usize| match turned {
             true => Matrix::new(data, columns, rows).transposed(),
@@ -160,13 +183,13 @@ pub fn matmul(call: &mut Call) -> Result<Outputs, Fault> {
         for i in 0..shapes.batch.iter().product() {
             let l = shapes.matrix(&shapes.left_batch, i) * rows * depth;
             let r = shapes.matrix(&shapes.right_batch, i) * depth * columns;
-            let left = matrix(&x[l..], left_turned, rows, depth);
-            T::product(&mut out, left, matrix(&y[r..], right_turned, depth, columns))?;
+            let left = matrix(&a.values[l..], a.turned, rows, depth);
+            T::product(&mut out, left, matrix(&b.values[r..], b.turned, depth, columns))?;
         }
         if alpha != T::from_f64(1.0) {
             out.iter_mut().for_each(|v| *v *= alpha);
         }
-        one(T::array(a.element(), &shapes.dims, out))
+        one(T::array(element, &shapes.dims, out))
     }
     in_real!(call, 0, run)
 }
