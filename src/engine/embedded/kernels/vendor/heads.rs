@@ -8,13 +8,16 @@ use crate::engine::embedded::products::Matrix;
 use crate::engine::fault::Fault;
 use smallvec::smallvec;
 
+/// What is added to the scores, with its sizes along batch and heads.
+type Bias<T> = (Vec<T>, [usize; 2]);
+
 /// Keys that are masked, and a number that is added to each score.
 struct Masks<T> {
     /// For each batch entry, query and key what is added; one query stands for all when `per_query` is not set.
     padding: Option<Vec<T>>,
     per_query: bool,
     /// With its leading dimensions, each of which may be 1.
-    bias: Option<(Vec<T>, [usize; 2])>,
+    bias: Option<Bias<T>>,
     /// Queries see no later key.
     causal: bool,
     /// Positions before the first query.
@@ -68,11 +71,7 @@ fn padding<T: Real>(
     })
 }
 
-fn bias<T: Real>(
-    call: &Call,
-    bias: Option<&Array>,
-    sizes: Sizes,
-) -> Result<Option<(Vec<T>, [usize; 2])>, Fault> {
+fn bias<T: Real>(call: &Call, bias: Option<&Array>, sizes: Sizes) -> Result<Option<Bias<T>>, Fault> {
     let Some(array) = bias else { return Ok(None) };
     match *array.dims() {
         [b, h, q, k]
