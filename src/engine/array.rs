@@ -176,7 +176,7 @@ impl Storage {
         match self {
             Storage::Strings(s) => s.iter().map(|b| b.len() + size_of::<Bytes>()).sum(),
             _ => {
-                with_storage_type!(self, T => <T as Element>::view(self).map_or(0, |v| std::mem::size_of_val(v)))
+                with_storage_type!(self, T => <T as Element>::view(self).map_or(0, size_of_val))
             }
         }
     }
@@ -463,7 +463,7 @@ fn dense(sparse: &SparseTensor) -> Result<Array, Fault> {
         let from = values.view::<T>()?;
         let mut all = vec![T::default(); count];
         for (place, value) in places.iter().zip(from) {
-            all[*place] = value.clone();
+            all[*place].clone_from(value);
         }
         T::store(all)
     });

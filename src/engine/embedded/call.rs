@@ -24,9 +24,11 @@ pub struct Packing {
     pub input: usize,
     /// What tells two forms of the same content apart.
     pub form: (&'static str, [u64; 2]),
-    /// Makes the form, and says how many bytes it holds.
-    pub make: Box<dyn FnOnce(&Array) -> (Packed, usize)>,
+    pub make: MakePacked,
 }
+
+/// Makes a packed form of a constant, and says how many bytes it holds.
+pub type MakePacked = Box<dyn FnOnce(&Array) -> (Packed, usize)>;
 
 /// Code for an operator.
 #[derive(Clone, Copy)]
@@ -48,8 +50,11 @@ pub struct Constants<'a> {
     pub attributes: Attributes<'a>,
     pub opset: i64,
     /// Constant inputs by position: element type and dimensions; `None` for what only a run knows.
-    pub inputs: SmallVec<[Option<(ElementType, SmallVec<[usize; 6]>)>; 4]>,
+    pub inputs: SmallVec<[Option<ConstantType>; 4]>,
 }
+
+/// Element type and dimensions of a constant.
+pub type ConstantType = (ElementType, SmallVec<[usize; 6]>);
 
 /// Attributes of a node by name.
 #[derive(Clone, Copy)]

@@ -45,12 +45,15 @@ impl Weight {
 /// Digest of the content, and the form it is packed in.
 type PackKey = (u128, &'static str, [u64; 2]);
 
+/// A packed form while somebody holds it, and its bytes.
+type PackedWeight = (Weak<dyn Any + Send + Sync>, usize);
+
 /// Weights and their packed forms, for as long as some prepared model holds them.
 #[derive(Default)]
 pub struct Weights {
     /// By address of the constant's data, which each entry keeps alive.
     known: Mutex<FxHashMap<usize, Weak<Weight>>>,
-    packed: Mutex<FxHashMap<PackKey, (Weak<dyn Any + Send + Sync>, usize)>>,
+    packed: Mutex<FxHashMap<PackKey, PackedWeight>>,
 }
 
 impl Weights {
